@@ -1,0 +1,54 @@
+package backend
+
+import (
+	"context"
+	"time"
+
+	"github.com/simba-go/simba/actor"
+)
+
+// Driver is a store that arbitrates, as blocking calls. [Serve] makes an actor of
+// it that speaks the protocol. All methods are safe for concurrent use, return
+// soon after their context is done, and treat the arguments as read-only.
+//
+// An error is [ErrExpired] exactly when the session has ended for good. Every
+// other error means that the outcome is unknown, so a driver never repeats a call
+// by itself, and never reports a failure as an outcome.
+//
+// Renew must not have to wait for the other calls: it keeps everything alive.
+type Driver interface {
+	// Open begins a session that lives for lease unless it is renewed. The store
+	// may grant less.
+	Open(ctx context.Context, lease time.Duration, label string) (Grant, error)
+	// Renew lets the session live for its lease from now on. See [RenewRequest]
+	// for known and full.
+	Renew(ctx context.Context, session string, known uint64, full bool) (Renewal, error)
+	// Acquire tries to take each name by itself or, with all, all or none, and
+	// returns an outcome for each, in order.
+	Acquire(ctx context.Context, session string, names []string, all bool) ([]Outcome, error)
+	// Release frees those of the leases that the session owns with just this
+	// token. Others are no error, nor is a session that has ended.
+	Release(ctx context.Context, session string, leases []Lease) error
+	// CloseSession ends the session. One that has ended already is no error.
+	CloseSession(ctx context.Context, session string) error
+	// Inspect returns a holder for each name, in order, or for no names, one for
+	// each lease that is held, by name.
+	Inspect(ctx context.Context, names []string) ([]Holder, error)
+}
+
+// Watcher is the capability of a [Driver] that can tell sooner than by polling
+// that a name has become free.
+type Watcher interface {
+	// Watch calls vacated for names in set that may have become free, until ctx is
+	// done. It returns nil then, and an error if it cannot go on; the caller
+	// calls it again after a pause. After every gap in what it can see, it looks
+	// at all names in set anew.
+	Watch(ctx context.Context, set *NameSet, vacated func(names ...string)) error
+}
+
+// Store is what a client opens.
+type Store interface {
+	// Backend returns a new actor behaviour that speaks the protocol for one
+	// client. A store with a [Driver] returns Serve of it.
+	Backend() actor.Behavior
+}

@@ -1,0 +1,185 @@
+// Package backend is the border between Simba and the store that arbitrates.
+//
+// The session's actor talks to its backend by the messages of this file. A store
+// joins in one of two ways: it implements the small blocking [Driver], which
+// [Serve] turns into an actor that speaks them, or it is such an actor itself.
+//
+// # What a backend promises
+//
+// A lease is good if and only if its session's record is alive. Session ids are
+// never reused. Before anything is taken from a session that has expired, the
+// session is ended for ever. So death is monotone: ending a session is one small
+// write however many leases it holds, and no late renewal can bring it back.
+package backend
+
+import (
+	"errors"
+	"time"
+
+	"github.com/simba-go/simba/actor"
+)
+
+// ErrExpired is the answer for a session that the backend has let expire, or that
+// was closed: it is final. A [Driver] returns it, or an error that wraps it, and
+// for nothing else.
+var ErrExpired = errors.New("simba: the session has expired at the backend")
+
+// Lease is a backend's record that a session owns a name.
+type Lease struct {
+	Name  string
+	Token uint64
+}
+
+// Grant is a backend's answer to opening a session.
+type Grant struct {
+	// Session names this incarnation. It is never used again.
+	Session string
+	// Remaining is for how long the session lives from the moment at which the
+	// backend handled the request, by the backend's clock. It may be less than
+	// what was asked for.
+	Remaining time.Duration
+}
+
+// Renewal is a backend's answer to renewing a session.
+type Renewal struct {
+	Remaining time.Duration
+	// Revision changes whenever the session's set of leases changes.
+	Revision uint64
+	// Complete says that Leases is the whole set of the session's leases. It may
+	// be false only if the caller knows this Revision and did not insist.
+	Complete bool
+	Leases   []Lease
+}
+
+// Outcome is a backend's answer for one name that a session tried to acquire.
+type Outcome struct {
+	Name string
+	// Won says that the session owns the lease, whether since now or before.
+	Won   bool
+	Token uint64 // if Won
+	// Holder is who owns the lease otherwise. It is vacant for a name that was not
+	// taken because all names of the request had to be free.
+	Holder Holder
+}
+
+// Holder is who owns a name, for people who watch.
+type Holder struct {
+	Name string
+	// Held is false for a vacant name; the rest is then zero.
+	Held    bool
+	Session string
+	Label   string // as the session gave it when it was opened
+	Token   uint64
+	// Remaining is for how long the holder's session lives if it is not renewed.
+	Remaining time.Duration
+}
+
+// The requests. Each carries an id that its answer repeats, the address for that
+// answer, and how long the asker waits for it: a backend gives up then, for
+// nobody listens any more. No answer within Timeout means that the outcome is
+// unknown.
+type (
+	// Call is what all requests have in common.
+	Call struct {
+		ID      uint64
+		ReplyTo actor.Ref
+		Timeout time.Duration
+	}
+	// OpenRequest opens a session. It is answered by [OpenAnswer].
+	OpenRequest struct {
+		Call
+		Lease time.Duration // how long the session should live without a renewal
+		Label string        // shown to people as the holder of its leases
+	}
+	// RenewRequest renews a session. It is answered by [RenewAnswer].
+	RenewRequest struct {
+		Call
+		Session string
+		// Known is the revision of the last complete list that the session saw, 0
+		// for none. Full asks for the list even if the revision has not changed.
+		Known uint64
+		Full  bool
+	}
+	// AcquireRequest tries to acquire names, each by itself, or all or none. It is
+	// answered by [AcquireAnswer]. A name that the session owns already is won,
+	// with the token that it has.
+	AcquireRequest struct {
+		Call
+		Session string
+		Names   []string // without repetition, at most [MaxBatch]
+		All     bool
+	}
+	// ReleaseRequest frees leases. Those that the session does not own with just
+	// this token are left alone, silently. It is answered by [ReleaseAnswer].
+	ReleaseRequest struct {
+		Call
+		Session string
+		Leases  []Lease // at most [MaxBatch]
+	}
+	// CloseRequest ends a session, and with it all of its leases. It is answered
+	// by [CloseAnswer]; that the session has expired already is no error.
+	CloseRequest struct {
+		Call
+		Session string
+	}
+	// InspectRequest asks who owns names, or for no names, who owns which. It is
+	// answered by [InspectAnswer].
+	InspectRequest struct {
+		Call
+		Names []string
+	}
+	// WatchRequest changes for which names the sender of requests wants a
+	// [Vacated] notice, sent to ReplyTo. It has no answer. A backend that cannot
+	// tell ignores it: notices save time, and nothing depends on them.
+	WatchRequest struct {
+		ReplyTo actor.Ref
+		Add     []string
+		Remove  []string
+	}
+)
+
+// MaxBatch is how many names or leases one request carries at most.
+const MaxBatch = 1000
+
+// The answers. Err is [ErrExpired] if the session has ended for good, and any
+// other error means that the outcome is unknown.
+type (
+	// OpenAnswer answers [OpenRequest].
+	OpenAnswer struct {
+		ID    uint64
+		Err   error
+		Grant Grant
+	}
+	// RenewAnswer answers [RenewRequest].
+	RenewAnswer struct {
+		ID      uint64
+		Err     error
+		Renewal Renewal
+	}
+	// AcquireAnswer answers [AcquireRequest]: one outcome for each name, in order.
+	AcquireAnswer struct {
+		ID       uint64
+		Err      error
+		Outcomes []Outcome
+	}
+	// ReleaseAnswer answers [ReleaseRequest].
+	ReleaseAnswer struct {
+		ID  uint64
+		Err error
+	}
+	// CloseAnswer answers [CloseRequest].
+	CloseAnswer struct {
+		ID  uint64
+		Err error
+	}
+	// InspectAnswer answers [InspectRequest]: a holder for each name, in order, or
+	// for no names, one for each lease in the order of names.
+	InspectAnswer struct {
+		ID      uint64
+		Err     error
+		Holders []Holder
+	}
+	// Vacated is a notice: these names may be free now. It may be late, repeated,
+	// wrong or lost.
+	Vacated struct{ Names []string }
+)
