@@ -1,0 +1,233 @@
+// Package task runs the user's code for an election: callbacks on an executor,
+// one at a time, and the task of a term on a goroutine of its own. It is the only
+// part between an election and the user that may block.
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+
+	"github.com/simba-go/simba/actor"
+	"github.com/simba-go/simba/election"
+	"github.com/simba-go/simba/term"
+)
+
+// Listener is told of an election's terms. Each OnElected is followed by exactly
+// one OnRevoked for the same term, and they run one at a time and in order. Either
+// may be nil. The context marks calls of the client as coming from here: hand it
+// on to them.
+type Listener struct {
+	OnElected func(ctx context.Context, t *term.Term)
+	OnRevoked func(ctx context.Context, t *term.Term, reason term.Reason)
+}
+
+// Func is work that runs only during a term. Its context is cancelled when the
+// term ends or is about to be handed over; the function should return soon then.
+// In a handover the term stays valid meanwhile, for at most t.Remaining().
+type Func func(ctx context.Context, t *term.Term) error
+
+// Executor runs f, once, now or later, or returns an error and does not run it.
+type Executor func(f func()) error
+
+// Go is the default executor: a goroutine for each callback.
+func Go(f func()) error {
+	go f()
+	return nil
+}
+
+// Inline runs callbacks on the engine's own loop, which waits for them. They must
+// be short, and cannot wait for anything of the client; see [ErrInline].
+func Inline(f func()) error {
+	f()
+	return nil
+}
+
+// PanicError is a panic of a callback or a task.
+type PanicError struct {
+	Name  string // of the election
+	What  string // OnElected, OnRevoked or task
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string {
+	return fmt.Sprintf("simba: %s of %q panicked: %v", e.What, e.Name, e.Value)
+}
+
+// Unwrap returns the panic's value if that is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// ErrHandover is the cause of a task's context that was cancelled because the
+// term is about to be handed over.
+var ErrHandover = errors.New("simba: the term is being handed over")
+
+// errGoexit is the error of a task that ended its goroutine.
+var errGoexit = errors.New("simba: the task ended its goroutine instead of returning")
+
+// Host runs the code of one election. It is the [actor.Ref] to which the election
+// sends what it wants to have run, and answers from other goroutines.
+type Host struct {
+	name     string
+	listener Listener
+	work     Func
+	execute  Executor
+	insiders *Insiders
+	running  *sync.WaitGroup
+
+	mu     sync.Mutex
+	cancel map[*term.Term]context.CancelCauseFunc // of running tasks
+}
+
+// NewHost returns a host. work may be nil. Goroutines that the host starts are
+// counted in running, and known to insiders while they run the user's code.
+func NewHost(name string, l Listener, work Func, x Executor, insiders *Insiders, running *sync.WaitGroup) *Host {
+	return &Host{
+		name: name, listener: l, work: work, execute: x, insiders: insiders, running: running,
+		cancel: make(map[*term.Term]context.CancelCauseFunc),
+	}
+}
+
+// String names the host for people.
+func (h *Host) String() string { return "host of " + h.name }
+
+// Tell takes what an election wants to have run. It is called by the election's
+// actor, on whose goroutine an inline executor runs the callbacks.
+func (h *Host) Tell(msg actor.Message) {
+	switch m := msg.(type) {
+	case election.RunElected:
+		h.elected(m)
+	case election.RunRevoked:
+		h.revoked(m)
+	case election.StartTask:
+		h.start(m)
+	case election.CancelTask:
+		h.cancelTask(m)
+	}
+}
+
+func (h *Host) elected(m election.RunElected) {
+	run := func() {
+		err := h.call("OnElected", func(ctx context.Context) {
+			if h.listener.OnElected != nil {
+				h.listener.OnElected(ctx, m.Term)
+			}
+		})
+		m.ReplyTo.Tell(election.CallbackDone{Term: m.Term, Err: err})
+	}
+	if err := h.submit(run); err != nil {
+		m.ReplyTo.Tell(election.CallbackRefused{Term: m.Term, Err: err})
+	}
+}
+
+func (h *Host) revoked(m election.RunRevoked) {
+	run := func() {
+		err := h.call("OnRevoked", func(ctx context.Context) {
+			if h.listener.OnRevoked != nil {
+				h.listener.OnRevoked(ctx, m.Term, m.Reason)
+			}
+		})
+		m.ReplyTo.Tell(election.CallbackDone{Term: m.Term, Err: err})
+	}
+	if err := h.submit(run); err != nil {
+		// The user has learnt of the term, and must learn of its end.
+		h.spawn(run)
+	}
+}
+
+// submit hands run to the executor, which may refuse by an error or a panic, and
+// must run it at most once. A second run, or one after a refusal, does nothing.
+func (h *Host) submit(run func()) (err error) {
+	var once sync.Once
+	h.running.Add(1)
+	inline := h.insiders.enterLoop()
+	defer inline()
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Name: h.name, What: "executor", Value: v, Stack: debug.Stack()}
+		}
+		if err != nil {
+			refused := false
+			once.Do(func() { refused = true; h.running.Done() })
+			if !refused {
+				err = nil // it was run nevertheless
+			}
+		}
+	}()
+	return h.execute(func() {
+		once.Do(func() {
+			defer h.running.Done()
+			run()
+		})
+	})
+}
+
+func (h *Host) spawn(run func()) {
+	h.running.Add(1)
+	go func() {
+		defer h.running.Done()
+		run()
+	}()
+}
+
+// call runs a callback, and turns its panic into an error.
+func (h *Host) call(what string, f func(context.Context)) (err error) {
+	ctx, leave := h.insiders.Enter(context.Background())
+	defer leave()
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Name: h.name, What: what, Value: v, Stack: debug.Stack()}
+		}
+	}()
+	f(ctx)
+	return nil
+}
+
+// start runs the task on a goroutine of its own.
+func (h *Host) start(m election.StartTask) {
+	ctx, cancel := context.WithCancelCause(m.Term.Context())
+	h.mu.Lock()
+	h.cancel[m.Term] = cancel
+	h.mu.Unlock()
+	h.spawn(func() {
+		err := errGoexit
+		defer func() {
+			h.mu.Lock()
+			delete(h.cancel, m.Term)
+			h.mu.Unlock()
+			cancel(nil)
+			m.ReplyTo.Tell(election.TaskExited{Term: m.Term, Err: err})
+		}()
+		err = h.runTask(ctx, m.Term)
+	})
+}
+
+func (h *Host) runTask(ctx context.Context, t *term.Term) (err error) {
+	ctx, leave := h.insiders.Enter(ctx)
+	defer leave()
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Name: h.name, What: "task", Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return h.work(ctx, t)
+}
+
+func (h *Host) cancelTask(m election.CancelTask) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	cancel := h.cancel[m.Term]
+	if cancel == nil {
+		return
+	}
+	if m.Reason.Voluntary() {
+		cancel(ErrHandover)
+		return
+	}
+	cancel(&term.EndedError{Name: m.Term.Name(), Token: m.Term.Token(), Reason: m.Reason})
+}
