@@ -3,6 +3,7 @@
 package lock
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -31,6 +32,9 @@ type (
 // Acquired is the answer to [Acquire]: one term for each name, in order.
 type Acquired struct{ Terms []*term.Term }
 
+// ErrNotAcquired is matched by every error that says that a lock is not held.
+var ErrNotAcquired = errors.New("simba: the lock was not acquired")
+
 // HeldError says by whom a name is held, and for how long at most unless its
 // holder renews.
 type HeldError struct{ Holder backend.Holder }
@@ -39,6 +43,9 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("simba: lease %q is held by %q for up to %v more",
 		e.Holder.Name, e.Holder.Label, e.Holder.Remaining.Round(100*time.Millisecond))
 }
+
+// Is makes the error match [ErrNotAcquired].
+func (e *HeldError) Is(target error) bool { return target == ErrNotAcquired }
 
 // Config is what a lock needs.
 type Config struct {

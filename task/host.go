@@ -67,34 +67,49 @@ func (e *PanicError) Unwrap() error {
 // term is about to be handed over.
 var ErrHandover = errors.New("simba: the term is being handed over")
 
-// errGoexit is the error of a task that ended its goroutine.
-var errGoexit = errors.New("simba: the task ended its goroutine instead of returning")
+// ErrGoexit is the error of a callback or task that ended its goroutine.
+var ErrGoexit = errors.New("simba: a callback or task ended its goroutine instead of returning")
 
 // Host runs the code of one election. It is the [actor.Ref] to which the election
 // sends what it wants to have run, and answers from other goroutines.
 type Host struct {
-	name     string
-	listener Listener
-	work     Func
-	execute  Executor
-	insiders *Insiders
-	running  *sync.WaitGroup
+	HostConfig
 
 	mu     sync.Mutex
 	cancel map[*term.Term]context.CancelCauseFunc // of running tasks
 }
 
-// NewHost returns a host. work may be nil. Goroutines that the host starts are
-// counted in running, and known to insiders while they run the user's code.
-func NewHost(name string, l Listener, work Func, x Executor, insiders *Insiders, running *sync.WaitGroup) *Host {
-	return &Host{
-		name: name, listener: l, work: work, execute: x, insiders: insiders, running: running,
-		cancel: make(map[*term.Term]context.CancelCauseFunc),
+// HostConfig is what a host needs.
+type HostConfig struct {
+	Name     string // of the election
+	Listener Listener
+	Work     Func            // nil if there is no task
+	Values   context.Context // whose values the task's context has; nil for none
+	Executor Executor        // of the callbacks
+	Insiders *Insiders       // know the goroutines that run the user's code
+	Running  *sync.WaitGroup // counts them
+}
+
+// NewHost returns a host.
+func NewHost(c HostConfig) *Host {
+	return &Host{HostConfig: c, cancel: make(map[*term.Term]context.CancelCauseFunc)}
+}
+
+// withValues is a context with the values of another one as well.
+type withValues struct {
+	context.Context
+	values context.Context
+}
+
+func (c withValues) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
 	}
+	return c.values.Value(key)
 }
 
 // String names the host for people.
-func (h *Host) String() string { return "host of " + h.name }
+func (h *Host) String() string { return "host of " + h.Name }
 
 // Tell takes what an election wants to have run. It is called by the election's
 // actor, on whose goroutine an inline executor runs the callbacks.
@@ -112,28 +127,22 @@ func (h *Host) Tell(msg actor.Message) {
 }
 
 func (h *Host) elected(m election.RunElected) {
-	run := func() {
-		err := h.call("OnElected", func(ctx context.Context) {
-			if h.listener.OnElected != nil {
-				h.listener.OnElected(ctx, m.Term)
-			}
-		})
-		m.ReplyTo.Tell(election.CallbackDone{Term: m.Term, Err: err})
-	}
+	run := h.callback("OnElected", m.ReplyTo, m.Term, func(ctx context.Context) {
+		if h.Listener.OnElected != nil {
+			h.Listener.OnElected(ctx, m.Term)
+		}
+	})
 	if err := h.submit(run); err != nil {
 		m.ReplyTo.Tell(election.CallbackRefused{Term: m.Term, Err: err})
 	}
 }
 
 func (h *Host) revoked(m election.RunRevoked) {
-	run := func() {
-		err := h.call("OnRevoked", func(ctx context.Context) {
-			if h.listener.OnRevoked != nil {
-				h.listener.OnRevoked(ctx, m.Term, m.Reason)
-			}
-		})
-		m.ReplyTo.Tell(election.CallbackDone{Term: m.Term, Err: err})
-	}
+	run := h.callback("OnRevoked", m.ReplyTo, m.Term, func(ctx context.Context) {
+		if h.Listener.OnRevoked != nil {
+			h.Listener.OnRevoked(ctx, m.Term, m.Reason)
+		}
+	})
 	if err := h.submit(run); err != nil {
 		// The user has learnt of the term, and must learn of its end.
 		h.spawn(run)
@@ -144,58 +153,76 @@ func (h *Host) revoked(m election.RunRevoked) {
 // must run it at most once. A second run, or one after a refusal, does nothing.
 func (h *Host) submit(run func()) (err error) {
 	var once sync.Once
-	h.running.Add(1)
-	inline := h.insiders.enterLoop()
+	h.Running.Add(1)
+	inline := h.Insiders.enterLoop()
 	defer inline()
 	defer func() {
 		if v := recover(); v != nil {
-			err = &PanicError{Name: h.name, What: "executor", Value: v, Stack: debug.Stack()}
+			err = &PanicError{Name: h.Name, What: "executor", Value: v, Stack: debug.Stack()}
 		}
 		if err != nil {
 			refused := false
-			once.Do(func() { refused = true; h.running.Done() })
+			once.Do(func() { refused = true; h.Running.Done() })
 			if !refused {
 				err = nil // it was run nevertheless
 			}
 		}
 	}()
-	return h.execute(func() {
+	return h.Executor(func() {
 		once.Do(func() {
-			defer h.running.Done()
+			defer h.Running.Done()
 			run()
 		})
 	})
 }
 
 func (h *Host) spawn(run func()) {
-	h.running.Add(1)
+	h.Running.Add(1)
 	go func() {
-		defer h.running.Done()
+		defer h.Running.Done()
 		run()
 	}()
 }
 
+// callback returns what an executor runs: f, and then the election's answer,
+// whichever way f ends.
+func (h *Host) callback(what string, replyTo actor.Ref, t *term.Term, f func(context.Context)) func() {
+	return func() {
+		err := ErrGoexit
+		defer func() { replyTo.Tell(election.CallbackDone{Term: t, Err: err}) }()
+		err = h.call(what, f)
+	}
+}
+
 // call runs a callback, and turns its panic into an error.
-func (h *Host) call(what string, f func(context.Context)) (err error) {
-	ctx, leave := h.insiders.Enter(context.Background())
+func (h *Host) call(what string, f func(context.Context)) error {
+	ctx, leave := h.Insiders.Enter(context.Background())
 	defer leave()
+	return Protect(h.Name, what, func() error { f(ctx); return nil })
+}
+
+// Protect runs f, and turns its panic into a [*PanicError].
+func Protect(name, what string, f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = &PanicError{Name: h.name, What: what, Value: v, Stack: debug.Stack()}
+			err = &PanicError{Name: name, What: what, Value: v, Stack: debug.Stack()}
 		}
 	}()
-	f(ctx)
-	return nil
+	return f()
 }
 
 // start runs the task on a goroutine of its own.
 func (h *Host) start(m election.StartTask) {
-	ctx, cancel := context.WithCancelCause(m.Term.Context())
+	ctx := m.Term.Context()
+	if h.Values != nil {
+		ctx = withValues{ctx, h.Values}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
 	h.mu.Lock()
 	h.cancel[m.Term] = cancel
 	h.mu.Unlock()
 	h.spawn(func() {
-		err := errGoexit
+		err := ErrGoexit
 		defer func() {
 			h.mu.Lock()
 			delete(h.cancel, m.Term)
@@ -207,15 +234,10 @@ func (h *Host) start(m election.StartTask) {
 	})
 }
 
-func (h *Host) runTask(ctx context.Context, t *term.Term) (err error) {
-	ctx, leave := h.insiders.Enter(ctx)
+func (h *Host) runTask(ctx context.Context, t *term.Term) error {
+	ctx, leave := h.Insiders.Enter(ctx)
 	defer leave()
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{Name: h.name, What: "task", Value: v, Stack: debug.Stack()}
-		}
-	}()
-	return h.work(ctx, t)
+	return Protect(h.Name, "task", func() error { return h.Work(ctx, t) })
 }
 
 func (h *Host) cancelTask(m election.CancelTask) {
