@@ -35,7 +35,7 @@ vet: ## go build and go vet, tests included, for every system that Simba support
 	$(call each,for os in $(SYSTEMS); do GOOS=$$os go build -buildvcs=false -o /dev/null ./...; GOOS=$$os go vet ./...; done)
 
 staticcheck: bin ## staticcheck
-	$(call each,$(CURDIR)/bin/staticcheck ./...)
+	$(call each,"$(CURDIR)/bin/staticcheck" ./...)
 
 tidy: ## go.mod and go.sum say what the code imports
 	$(call each,go mod tidy -diff)
@@ -49,4 +49,4 @@ documented: bin ## every exported name and every package has a comment
 	@bin/documented $(MODULES)
 
 bin: # the pinned tools of tools/go.mod, and our own
-	@GOBIN=$(CURDIR)/bin go -C tools install -buildvcs=false tool
+	@GOBIN="$(CURDIR)/bin" go -C tools install -buildvcs=false tool
