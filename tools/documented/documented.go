@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/simba-go/simba/tools/internal/source"
 )
@@ -101,15 +102,19 @@ func checkSpec(decl *ast.GenDecl, spec ast.Spec, report reporter) {
 		if !spec.Name.IsExported() {
 			return
 		}
-		alone := !decl.Lparen.IsValid() && says(decl.Doc)
-		if !alone && !says(spec.Doc, spec.Comment) {
+		comment := spec.Doc
+		if !decl.Lparen.IsValid() {
+			comment = decl.Doc
+		}
+		if !says(comment, spec.Comment) {
 			report(spec.Name.Pos(), spec.Name.Name)
 		}
-		checkMembers(spec, report)
+		checkMembers(spec, comment.Text(), report)
 	}
 }
 
-func checkMembers(spec *ast.TypeSpec, report reporter) {
+// checkMembers also takes a name for documented that the comment of its type speaks of, as that of io.Reader speaks of Read.
+func checkMembers(spec *ast.TypeSpec, comment string, report reporter) {
 	var members *ast.FieldList
 	switch typ := spec.Type.(type) {
 	case *ast.StructType:
@@ -120,10 +125,18 @@ func checkMembers(spec *ast.TypeSpec, report reporter) {
 		return
 	}
 	for _, member := range members.List {
-		if !says(member.Doc, member.Comment) {
-			reportExported(member.Names, spec.Name.Name+".", report)
+		if says(member.Doc, member.Comment) {
+			continue
 		}
+		unspoken := slices.DeleteFunc(slices.Clone(member.Names), func(name *ast.Ident) bool {
+			return slices.Contains(words(comment), name.Name)
+		})
+		reportExported(unspoken, spec.Name.Name+".", report)
 	}
+}
+
+func words(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })
 }
 
 func reportExported(names []*ast.Ident, prefix string, report reporter) {

@@ -50,6 +50,10 @@ func TestEveryKindOfName(t *testing.T) {
 		"field of unexported type":  {"type a struct { F int }", ""},
 		"embedded field":            {"// B is.\ntype B int\n\n// A is.\ntype A struct { B }", ""},
 		"interface method":          {"// A is.\ntype A interface { M() }", "A.M"},
+		"field in its type's text":  {"// A is. F, which counts.\ntype A struct { F, G int }", "A.G"},
+		"method in its type's text": {"// A is. Its M(x) does it.\ntype A interface { M(x int) }", ""},
+		"part of a word":            {"// A is Manifold.\ntype A interface { M() }", "A.M"},
+		"types of a group":          {"type (\n\t// A is. F counts.\n\tA struct { F int }\n\t// B is.\n\tB struct { F int }\n)", "B.F"},
 		"constraint":                {"// A is.\ntype A interface { ~int | ~string }", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
