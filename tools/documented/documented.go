@@ -102,18 +102,16 @@ func checkSpec(decl *ast.GenDecl, spec ast.Spec, report reporter) {
 		if !spec.Name.IsExported() {
 			return
 		}
-		comment := spec.Doc
-		if !decl.Lparen.IsValid() {
-			comment = decl.Doc
-		}
-		if !says(comment, spec.Comment) {
+		alone := !decl.Lparen.IsValid() && says(decl.Doc)
+		if !alone && !says(spec.Doc, spec.Comment) {
 			report(spec.Name.Pos(), spec.Name.Name)
 		}
-		checkMembers(spec, comment.Text(), report)
+		checkMembers(spec, decl.Doc.Text()+spec.Doc.Text(), report)
 	}
 }
 
-// checkMembers also takes a name for documented that the comment of its type speaks of, as that of io.Reader speaks of Read.
+// checkMembers takes a name for documented too when the comment of its type, or of the group of types, speaks of it: that of
+// io.Reader speaks of Read.
 func checkMembers(spec *ast.TypeSpec, comment string, report reporter) {
 	var members *ast.FieldList
 	switch typ := spec.Type.(type) {

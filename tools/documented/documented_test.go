@@ -54,6 +54,7 @@ func TestEveryKindOfName(t *testing.T) {
 		"method in its type's text": {"// A is. Its M(x) does it.\ntype A interface { M(x int) }", ""},
 		"part of a word":            {"// A is Manifold.\ntype A interface { M() }", "A.M"},
 		"types of a group":          {"type (\n\t// A is. F counts.\n\tA struct { F int }\n\t// B is.\n\tB struct { F int }\n)", "B.F"},
+		"field in the group's text": {"// Each has an F.\ntype (\n\t// A is.\n\tA struct { F, G int }\n)", "A.G"},
 		"constraint":                {"// A is.\ntype A interface { ~int | ~string }", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
