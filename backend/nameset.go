@@ -3,7 +3,8 @@ package backend
 import "sync"
 
 // NameSet is the set of names that someone waits for. It is safe for concurrent
-// use; its zero value is not usable, see [NewNameSet].
+// use; its zero value is not usable, see [NewNameSet]. It belongs to whoever calls
+// [Watcher.Watch], which only reads it.
 type NameSet struct {
 	mu      sync.Mutex
 	names   map[string]struct{}
@@ -15,7 +16,7 @@ func NewNameSet() *NameSet {
 	return &NameSet{names: make(map[string]struct{}), changed: make(chan struct{})}
 }
 
-// Update adds and removes names.
+// Update removes and then adds names: one that is in both stays in the set.
 func (s *NameSet) Update(add, remove []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -27,6 +28,13 @@ func (s *NameSet) Update(add, remove []string) {
 	}
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// Len returns how many names the set has.
+func (s *NameSet) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.names)
 }
 
 // Has reports whether name is in the set.

@@ -10,10 +10,20 @@
 // never reused. Before anything is taken from a session that has expired, the
 // session is ended for ever. So death is monotone: ending a session is one small
 // write however many leases it holds, and no late renewal can bring it back.
+//
+// # Messages
+//
+// Every message is sent as a pointer: a [*RenewRequest], answered by a
+// [*RenewAnswer], and a [*Vacated] notice. Neither side touches it, or what it
+// refers to, after it was sent.
+//
+// Requests may be carried out in any order, also those of one sender: whoever
+// needs an order waits for the answer in between.
 package backend
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/simba-go/simba/actor"
@@ -21,12 +31,16 @@ import (
 
 // ErrExpired is the answer for a session that the backend has let expire, or that
 // was closed: it is final. A [Driver] returns it, or an error that wraps it, and
-// for nothing else.
+// for nothing else. A session that the backend has never heard of has expired.
 var ErrExpired = errors.New("simba: the session has expired at the backend")
 
 // Lease is a backend's record that a session owns a name.
 type Lease struct {
-	Name  string
+	Name string
+	// Token is above zero and below 2^53, so that it survives a detour through a
+	// floating-point number. Each new owner of a name gets a greater one than any
+	// before, whether the lease was released, its session closed or expired, or
+	// the store restarted: the last token of a name is kept for good.
 	Token uint64
 }
 
@@ -43,10 +57,12 @@ type Grant struct {
 // Renewal is a backend's answer to renewing a session.
 type Renewal struct {
 	Remaining time.Duration
-	// Revision changes whenever the session's set of leases changes.
+	// Revision changes whenever the session's set of leases does, and never comes
+	// back: within a session, no two sets have the same one. It is above zero.
 	Revision uint64
-	// Complete says that Leases is the whole set of the session's leases. It may
-	// be false only if the caller knows this Revision and did not insist.
+	// Complete says that Leases is the whole set of the session's leases, in any
+	// order. It may be false only if the caller knows this Revision and did not
+	// insist; Leases is then empty.
 	Complete bool
 	Leases   []Lease
 }
@@ -54,7 +70,9 @@ type Renewal struct {
 // Outcome is a backend's answer for one name that a session tried to acquire.
 type Outcome struct {
 	Name string
-	// Won says that the session owns the lease, whether since now or before.
+	// Won says that the session owns the lease, whether since now or before. What
+	// it owned before it keeps, also if all of the request's names had to be free
+	// and were not.
 	Won   bool
 	Token uint64 // if Won
 	// Holder is who owns the lease otherwise. It is vacant for a name that was not
@@ -83,6 +101,8 @@ type (
 	Call struct {
 		ID      uint64
 		ReplyTo actor.Ref
+		// Timeout is above zero. A request without one is not carried out, and is
+		// answered with a [*TimeoutError].
 		Timeout time.Duration
 	}
 	// OpenRequest opens a session. It is answered by [OpenAnswer].
@@ -102,12 +122,12 @@ type (
 	}
 	// AcquireRequest tries to acquire names, each by itself, or all or none. It is
 	// answered by [AcquireAnswer]. A name that the session owns already is won,
-	// with the token that it has.
+	// with the token that it has. For a session that has expired, nothing changes.
 	AcquireRequest struct {
 		Call
 		Session string
-		Names   []string // without repetition, at most [MaxBatch]
-		All     bool
+		Names   []string // valid ones, without repetition, at most [MaxBatch]
+		All     bool     // take none unless afterwards the session owns all
 	}
 	// ReleaseRequest frees leases. Those that the session does not own with just
 	// this token are left alone, silently. It is answered by [ReleaseAnswer].
@@ -126,17 +146,28 @@ type (
 	// answered by [InspectAnswer].
 	InspectRequest struct {
 		Call
-		Names []string
+		Names []string // at most [MaxBatch]
 	}
-	// WatchRequest changes for which names the sender of requests wants a
-	// [Vacated] notice, sent to ReplyTo. It has no answer. A backend that cannot
-	// tell ignores it: notices save time, and nothing depends on them.
+	// WatchRequest changes for which names ReplyTo wants a [Vacated] notice:
+	// without those in Remove, then with those in Add. It has no answer. A backend
+	// that cannot tell ignores it: notices save time, and nothing depends on them.
 	WatchRequest struct {
 		ReplyTo actor.Ref
 		Add     []string
 		Remove  []string
 	}
 )
+
+// TimeoutError says that a request was not carried out because its Timeout was
+// not positive: nobody waits for it.
+type TimeoutError struct {
+	Request string // "renew", for example
+	Timeout time.Duration
+}
+
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("simba: the %s request has the timeout %v; it must be above zero", e.Request, e.Timeout)
+}
 
 // MaxBatch is how many names or leases one request carries at most.
 const MaxBatch = 1000
