@@ -119,9 +119,14 @@ func (e *Election) Status() election.Status { return e.view.Load().Status }
 // Term returns the term that the election holds now, or nil.
 func (e *Election) Term() *term.Term { return e.view.Load().Term }
 
-// Stop asks the election to hand over and to end.
-func (e *Election) Stop() *Reply {
-	return ask(e.ref, election.Stop{}, nil)
+// Stop asks the election to hand over and to end, and calls each then, which may
+// contend for the same name again, when that is done.
+func (e *Election) Stop(then ...func()) *Reply {
+	return ask(e.ref, election.Stop{}, func(actor.Message) {
+		for _, f := range then {
+			f()
+		}
+	})
 }
 
 // StepDown asks the election to hand over, and not to contend for a while.
