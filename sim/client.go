@@ -97,7 +97,7 @@ type Election struct {
 // stopped before.
 func (c *Client) Elect(name string, s Script) *Election {
 	e := &Election{name: name, client: c}
-	h := c.Spawn("host of "+name, &host{world: c.world, script: s, name: name})
+	h := c.Spawn("host of "+name, NewHost(c.world, name, s))
 	e.ref = c.Spawn("election "+name, election.New(election.Config{
 		Name: name, Session: c.Session, Host: h, Listens: s.Callback != nil, Works: s.Task != nil,
 		AfterReturn: s.AfterReturn, AfterFailure: s.AfterFailure,
