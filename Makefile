@@ -1,0 +1,52 @@
+# Every command of the repository. `make` alone lists them.
+
+# bench/ and tools/ are modules of their own, so that peers and linters stay out of the go.mod that users get.
+MODULES := $(patsubst %/,%,$(dir $(wildcard ./go.mod ./*/go.mod)))
+SYSTEMS := linux darwin windows
+
+BENCH ?= .
+COUNT ?= 6
+
+each = @set -e; for module in $(MODULES); do echo "$@: $$module"; (cd $$module; $(1)); done
+
+.PHONY: help demo test check bench gofmt vet staticcheck tidy floors documented bin
+
+help: ## list these commands
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' $(MAKEFILE_LIST) | expand -t 14
+
+demo: ## watch a leader be killed and another take over
+	go run ./cmd/simba demo
+
+test: ## run every test under the race detector, setting up what the tests need
+	@.ci/test
+
+check: gofmt vet staticcheck tidy floors documented ## run every static check, from gofmt to documented
+
+bench: bin ## run the benchmarks and sum them up: BENCH=regexp COUNT=runs, raw figures in .tmp/bench.txt
+	@mkdir -p .tmp
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./... >.tmp/bench.txt || { cat .tmp/bench.txt; exit 1; }
+	bin/benchstat .tmp/bench.txt
+
+gofmt: ## the formatting
+	@echo "$@: ."
+	@gofmt -d .
+
+vet: ## go build and go vet, tests included, for every system that Simba supports
+	$(call each,for os in $(SYSTEMS); do GOOS=$$os go build -buildvcs=false -o /dev/null ./...; GOOS=$$os go vet ./...; done)
+
+staticcheck: bin ## staticcheck
+	$(call each,"$(CURDIR)/bin/staticcheck" ./...)
+
+tidy: ## go.mod and go.sum say what the code imports
+	$(call each,go mod tidy -diff)
+
+floors: bin ## imports go down only, and the core imports no driver (tools/floors/table.go)
+	@echo "$@: ."
+	@bin/floors .
+
+documented: bin ## every exported name and every package has a comment
+	@echo "$@: $(MODULES)"
+	@bin/documented $(MODULES)
+
+bin: # the pinned tools of tools/go.mod, and our own
+	@GOBIN="$(CURDIR)/bin" go -C tools install -buildvcs=false tool

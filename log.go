@@ -1,0 +1,90 @@
+package simba
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/simba-go/simba/actor"
+	"github.com/simba-go/simba/observe"
+)
+
+// logEvent logs what an operator would want to read. What happens all the time is
+// left to metrics.
+func (c *Client) logEvent(e Event) {
+	switch e := e.(type) {
+	case observe.SessionOpened:
+		c.log.Debug("simba: session opened", "session", e.Session, "remaining", e.Remaining)
+	case observe.SessionShortened:
+		c.log.Warn("simba: the store grants a shorter lease than asked for, so renewals come more often",
+			"session", e.Session, "asked", e.Asked, "granted", e.Granted, "interval", e.Interval)
+	case observe.SessionSuspended:
+		c.log.Warn("simba: a renewal failed", "session", e.Session, "err", e.Err)
+	case observe.SessionResumed:
+		c.log.Info("simba: renewals succeed again", "session", e.Session)
+	case observe.SessionEnded:
+		c.logEnded(e)
+	case observe.OpenFailed:
+		c.log.Warn("simba: no session could be opened", "err", e.Err, "retry", e.Retry)
+	case observe.Elected:
+		c.log.Info("simba: elected", "name", e.Name, "token", e.Token)
+	case observe.Revoked:
+		c.log.Log(context.Background(), levelOf(e.Reason), "simba: revoked", "name", e.Name, "token", e.Token, "reason", e.Reason.String())
+	case observe.HandoverTimedOut:
+		c.log.Warn("simba: the task did not return before its term was over", "name", e.Name, "token", e.Token)
+	case observe.CallbackFailed:
+		c.log.Error("simba: a callback panicked", "name", e.Name, "token", e.Token, "err", e.Err, "stack", stackOf(e.Err))
+	case observe.CallbackRefused:
+		c.log.Warn("simba: the executor refused a callback", "name", e.Name, "token", e.Token, "err", e.Err)
+	case observe.TaskEnded:
+		c.logTask(e)
+	case observe.TaskOverrunning:
+		c.log.Warn("simba: a task still runs although its term has ended", "name", e.Name, "token", e.Token)
+	}
+}
+
+// levelOf is a warning for what nobody wanted.
+func levelOf(r Reason) slog.Level {
+	if r.Voluntary() {
+		return slog.LevelInfo
+	}
+	return slog.LevelWarn
+}
+
+func (c *Client) logEnded(e observe.SessionEnded) {
+	if e.Reason.Voluntary() {
+		c.log.Debug("simba: session closed", "session", e.Session)
+		return
+	}
+	c.log.Warn("simba: session ended", "session", e.Session, "reason", e.Reason.String())
+}
+
+func (c *Client) logTask(e observe.TaskEnded) {
+	if stack := stackOf(e.Err); stack != "" {
+		c.log.Error("simba: a task panicked", "name", e.Name, "token", e.Token, "err", e.Err, "stack", stack)
+		return
+	}
+	c.log.Debug("simba: a task returned", "name", e.Name, "token", e.Token, "err", e.Err)
+}
+
+func stackOf(err error) string {
+	var p *PanicError
+	if errors.As(err, &p) {
+		return string(p.Stack)
+	}
+	return ""
+}
+
+// engineError is for bugs of the engine itself. Without its session's actor a
+// client is of no use; its terms have ended by then.
+func (c *Client) engineError(err error) {
+	var p *actor.PanicError
+	if errors.As(err, &p) {
+		c.log.Error("simba: a bug in the engine", "err", err, "stack", string(p.Stack))
+		if p.Where == c.session.String() {
+			go c.Close(context.Background())
+		}
+		return
+	}
+	c.log.Error("simba: a bug in the engine", "err", err)
+}

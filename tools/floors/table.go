@@ -1,0 +1,50 @@
+package main
+
+// module is the path that the project's own imports start with.
+const module = "github.com/simba-go/simba"
+
+// A floor is one package of the project and what it may import besides the standard library. Lists are separated by
+// spaces; a name from outside stands for everything below it.
+type floor struct {
+	pkg     string // folder, "." for the root package
+	core    bool   // may import only core packages and nothing of heavy, so that no driver can be reached from it
+	project string // packages of the project: each has its own floor above in the table, which is how imports only go down
+	outside string // modules
+	tests   string // packages of the project that its tests may import too
+}
+
+// floors is the whole house, from the ground up. Read it as the architecture: to let a package import something, change
+// its line here and say why in the commit.
+var floors = []floor{
+	{pkg: "internal/ratio"},
+
+	{pkg: "actor", core: true, outside: "github.com/looplab/fsm golang.org/x/sys"},
+	{pkg: "term", core: true, project: "actor"},
+	{pkg: "observe", core: true, project: "term"},
+
+	{pkg: "backend", core: true, project: "actor"},
+	{pkg: "backend/memory", core: true, project: "actor backend"},
+	{pkg: "backend/backendtest", project: "actor backend backend/memory", outside: "pgregory.net/rapid"},
+	{pkg: "backend/sqlite", project: "actor backend", outside: "modernc.org/sqlite golang.org/x/sys"},
+
+	{pkg: "session", core: true, project: "actor term observe backend"},
+	{pkg: "election", core: true, project: "actor term observe backend session"},
+	{pkg: "lock", core: true, project: "actor term observe backend session"},
+	{pkg: "task", core: true, project: "actor term observe backend session election"},
+
+	{pkg: "sim", core: true, project: "actor term observe backend backend/memory session election lock task"},
+
+	{pkg: ".", core: true, project: "actor term observe backend session election lock task", tests: "backend/sqlite"},
+	{pkg: "cmd/simba/internal/child", outside: "golang.org/x/sys"},
+	{pkg: "cmd/simba", project: ". backend/memory backend/sqlite cmd/simba/internal/child", outside: "github.com/spf13/cobra"},
+}
+
+// What every test may import on top of what its package may.
+const (
+	testProject = "internal/ratio sim backend/memory backend/backendtest"
+	testOutside = "go.uber.org/goleak pgregory.net/rapid"
+)
+
+// heavy is what the core does without: whoever links it pays for it, and no decision of the core needs a socket, a database
+// or another process.
+const heavy = "C database/sql expvar html/template net os/exec plugin"
