@@ -46,6 +46,9 @@ func (e *election) taskExited(ctx actor.Context, m TaskExited) {
 	switch {
 	case m.Term != e.term:
 		e.contend(ctx) // it was of a lost term, and all that waited for it
+	case e.machine.State() == Leader && m.Term.Reason() != term.None:
+		// Lost as well, and word of it is on its way here. The task did not return
+		// under a term that goes on, which is what the policies are for.
 	case e.machine.State() == SteppingDown:
 		e.endTerm(ctx)
 	default:
