@@ -175,9 +175,13 @@ func (l *lock) lost(ctx actor.Context, m session.Lost) {
 			return // the candidacy goes on
 		}
 	}
-	answer := l.why()
+	// The answer comes last: whoever has it may ask for the same names at once.
+	answer, asker := l.why(), l.asker
+	l.asker = nil
 	l.letGo(ctx)
-	l.reply(ctx, answer)
+	if asker != nil {
+		ctx.Send(asker, answer)
+	}
 }
 
 // ended is the involuntary end of one term. The others go on.
