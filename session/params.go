@@ -60,10 +60,10 @@ func (p Params) Validate() error {
 	require(p.RetryJitter >= 0, "the retry jitter is %v; it must not be negative", p.RetryJitter)
 	require(p.RetryJitter <= maxLease, "the retry jitter is %v; it must be at most %v", p.RetryJitter, time.Duration(maxLease))
 	require(p.Drift >= 0 && p.Drift < 0.5, "the drift is %v; it must be at least 0 and below 0.5", p.Drift)
-	// A lease that is wrong by itself says nothing about what has to fit into it.
+	// What is wrong by itself says nothing about what has to fit into it.
 	require(p.Lease <= 0 || p.RenewInterval <= p.Lease/2,
 		"the renew interval %v does not fit twice into the lease %v; it must be at most %v", p.RenewInterval, p.Lease, p.Lease/2)
-	require(p.MinBackoff <= p.RenewInterval,
+	require(p.RenewInterval <= 0 || p.MinBackoff <= p.RenewInterval,
 		"the minimum back-off %v is longer than the renew interval %v", p.MinBackoff, p.RenewInterval)
 	if len(broken) == 0 {
 		local := p.Bound().Local(p.Lease)
