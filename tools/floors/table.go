@@ -19,6 +19,7 @@ var floors = []floor{
 	{pkg: "internal/ratio"},
 
 	{pkg: "actor", core: true, outside: "github.com/looplab/fsm golang.org/x/sys"},
+	{pkg: "internal/tables", project: "actor", outside: "github.com/looplab/fsm pgregory.net/rapid"},
 	{pkg: "term", core: true, project: "actor"},
 	{pkg: "observe", core: true, project: "term"},
 
@@ -41,7 +42,7 @@ var floors = []floor{
 
 // What every test may import on top of what its package may.
 const (
-	testProject = "internal/ratio sim backend/memory backend/backendtest"
+	testProject = "internal/ratio internal/tables sim backend/memory backend/backendtest"
 	testOutside = "go.uber.org/goleak pgregory.net/rapid"
 )
 
