@@ -55,6 +55,7 @@ func (l *Locks) Release(ctx context.Context) error {
 	if err == nil || errors.Is(err, ErrClosed) {
 		return nil
 	}
+	l.client.abandon(l) // so that the names are free for another lock when this returns
 	return fmt.Errorf("simba: releasing %s goes on: %w", quoted(l.names), err)
 }
 

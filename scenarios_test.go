@@ -18,14 +18,20 @@ import (
 // Each test of this file is a way in which users of lease libraries were hurt.
 
 // leading runs a task that returns when its context ends, and waits until it runs.
-// The channel then has when that was.
+// The channel then has when its first context ended.
 func leading(t *testing.T, p *process, name string) (*simba.Election, *simba.Term, <-chan time.Time) {
 	t.Helper()
 	began, cancelled := make(chan *simba.Term, 1), make(chan time.Time, 1)
 	e, err := p.Run(name, func(ctx context.Context, term *simba.Term) error {
-		began <- term
+		select {
+		case began <- term:
+		default: // it is not the first term
+		}
 		<-ctx.Done()
-		cancelled <- time.Now()
+		select {
+		case cancelled <- time.Now():
+		default:
+		}
 		return nil
 	})
 	if err != nil {
@@ -95,7 +101,7 @@ func TestLateReleaseDoesNotFreeTheNextOwnersLease(t *testing.T) {
 		a.way.set(hang, opRenew)
 		a.way.set(func(ctx context.Context, _ func() error) error {
 			time.Sleep(2 * lease) // in a queue somewhere, long after A has given up
-			err := w.store.Release(context.Background(), la.Session(), []backend.Lease{{Name: "n", Token: la.Token()}})
+			err := w.store.Release(context.Background(), la.Session(), leasesOf(la.Term))
 			select {
 			case arrived <- err:
 			default: // it was sent more than once
@@ -647,7 +653,7 @@ func TestLeaseRemovedByHandIsTakenOver(t *testing.T) {
 	virtual(t, func(t *testing.T, w *world) {
 		a, b := w.start(), w.start()
 		l := must(a.Lock(t.Context(), "n"))
-		w.store.Release(t.Context(), l.Session(), []backend.Lease{{Name: "n", Token: l.Token()}})
+		w.store.Release(t.Context(), l.Session(), leasesOf(l.Term))
 		must(b.Lock(t.Context(), "n"))
 		within(t, interval+time.Second, "the end of the term", l.Done())
 		if l.Reason() != simba.TakenOver {
