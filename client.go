@@ -3,6 +3,7 @@ package simba
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -119,8 +120,8 @@ func (c *Client) ask(ctx context.Context, to actor.Ref, msg actor.Message) (acto
 }
 
 // carryOut asks for something that is to happen even if ctx is done already, which
-// only ends the wait for it.
-func (c *Client) carryOut(ctx context.Context, to actor.Ref, msg actor.Message) error {
+// only ends the wait for it. What it is, is said by the error for that.
+func (c *Client) carryOut(ctx context.Context, to actor.Ref, msg actor.Message, doing string) error {
 	reply := make(reply, 1)
 	to.Tell(actor.NewRequest(msg, reply))
 	select {
@@ -132,7 +133,7 @@ func (c *Client) carryOut(ctx context.Context, to actor.Ref, msg actor.Message) 
 	case answer := <-reply:
 		return errorOf(answer)
 	default:
-		return context.Cause(ctx)
+		return fmt.Errorf("simba: %s goes on: %w", doing, context.Cause(ctx))
 	}
 }
 

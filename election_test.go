@@ -229,9 +229,9 @@ func TestPolicies(t *testing.T) {
 	}{
 		{"hold by default", nil, nil, is(1), is(1), false},
 		{"yield by default", fails, nil, moreThan(5), moreThan(5), false},
-		{"restart", nil, []simba.RunOption{simba.OnReturn(simba.Restart)}, moreThan(50), is(1), false},
+		{"restart", nil, []simba.RunOption{simba.OnReturn(simba.Restart)}, moreThan(10), is(1), false},
 		{"restart after a failure", fails, []simba.RunOption{simba.OnFailure(simba.Restart)}, moreThan(10), is(1), false},
-		{"yield", nil, []simba.RunOption{simba.OnReturn(simba.Yield)}, moreThan(50), moreThan(50), false},
+		{"yield", nil, []simba.RunOption{simba.OnReturn(simba.Yield)}, moreThan(10), moreThan(10), false},
 		{"finish", nil, []simba.RunOption{simba.OnReturn(simba.Finish)}, is(1), is(1), true},
 		{"finish after a failure", fails, []simba.RunOption{simba.OnFailure(simba.Finish)}, is(1), is(1), true},
 		{"hold after a failure", fails, []simba.RunOption{simba.OnFailure(simba.Hold)}, is(1), is(1), false},

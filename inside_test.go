@@ -47,40 +47,50 @@ func happened(t *testing.T, what string, p *process, e *simba.Election, term *si
 	}
 }
 
+// self is an election for its own callbacks, which may run before Elect returns.
+type self struct {
+	known chan struct{}
+	e     *simba.Election
+}
+
+func newSelf() *self                  { return &self{known: make(chan struct{})} }
+func (s *self) set(e *simba.Election) { s.e = e; close(s.known) }
+func (s *self) get() *simba.Election  { <-s.known; return s.e }
+
 // R40: from within a callback or a task, with its context or without.
 func TestBlockingCallsFromWithin(t *testing.T) {
 	places := map[string]func(p *process, call func(context.Context, *simba.Election, *simba.Term)) *simba.Election{
 		"OnElected": func(p *process, call func(context.Context, *simba.Election, *simba.Term)) *simba.Election {
-			self := make(chan *simba.Election, 1)
-			e := must(p.Elect("n", simba.Listener{OnElected: func(ctx context.Context, term *simba.Term) { call(ctx, <-self, term) }}))
-			self <- e
+			self := newSelf()
+			e := must(p.Elect("n", simba.Listener{OnElected: func(ctx context.Context, term *simba.Term) { call(ctx, self.get(), term) }}))
+			self.set(e)
 			return e
 		},
 		"OnRevoked": func(p *process, call func(context.Context, *simba.Election, *simba.Term)) *simba.Election {
-			self := make(chan *simba.Election, 1)
+			self := newSelf()
 			e := must(p.Elect("n", simba.Listener{
-				OnRevoked: func(ctx context.Context, term *simba.Term, _ simba.Reason) { call(ctx, <-self, term) },
+				OnRevoked: func(ctx context.Context, term *simba.Term, _ simba.Reason) { call(ctx, self.get(), term) },
 			}))
 			synctest.Wait()
 			e.StepDown(canceled, 0) // which goes on
-			self <- e
+			self.set(e)
 			return e
 		},
 		"task": func(p *process, call func(context.Context, *simba.Election, *simba.Term)) *simba.Election {
-			self := make(chan *simba.Election, 1)
-			e := must(p.Run("n", func(ctx context.Context, term *simba.Term) error { call(ctx, <-self, term); return nil }))
-			self <- e
+			self := newSelf()
+			e := must(p.Run("n", func(ctx context.Context, term *simba.Term) error { call(ctx, self.get(), term); return nil }))
+			self.set(e)
 			return e
 		},
 		"goroutine of a task": func(p *process, call func(context.Context, *simba.Election, *simba.Term)) *simba.Election {
-			self := make(chan *simba.Election, 1)
+			self := newSelf()
 			e := must(p.Run("n", func(ctx context.Context, term *simba.Term) error {
 				var other sync.WaitGroup
-				other.Go(func() { call(ctx, <-self, term) })
+				other.Go(func() { call(ctx, self.get(), term) })
 				other.Wait()
 				return nil
 			}))
-			self <- e
+			self.set(e)
 			return e
 		},
 	}
@@ -183,7 +193,7 @@ func TestInlineExecutor(t *testing.T) {
 			p := w.start(simba.WithExecutor(simba.InlineExecutor))
 			ctx := t.Context()
 			var e *simba.Election
-			self := make(chan *simba.Election, 1)
+			self := newSelf()
 			d := &diary{t: t}
 			held := must(p.Lock(ctx, "held"))
 			e = must(p.Elect("n"+ending.name, simba.Listener{
@@ -215,13 +225,13 @@ func TestInlineExecutor(t *testing.T) {
 						t.Error(err)
 					}
 					p.Snapshot()
-					if err := ending.call(ctx, p, <-self); err != nil {
+					if err := ending.call(ctx, p, self.get()); err != nil {
 						t.Errorf("%s says %v", ending.name, err)
 					}
 				},
 				OnRevoked: func(_ context.Context, _ *simba.Term, r simba.Reason) { d.write(fmt.Sprint(r.Voluntary())) },
 			}))
-			self <- e
+			self.set(e)
 			synctest.Wait()
 			if w.holder("held").Held {
 				t.Error("the lock is still held")

@@ -50,12 +50,11 @@ func (l *Locks) Release(ctx context.Context) error {
 		l.release()
 		return nil
 	}
-	err := l.client.carryOut(ctx, l.ref, lock.Release{})
-	if err == nil || errors.Is(err, ErrClosed) {
-		return nil
+	err := l.client.carryOut(ctx, l.ref, lock.Release{}, "releasing "+quoted(l.names))
+	if ctx.Err() != nil {
+		l.client.abandon(l) // so that the names are free for another lock when this returns
 	}
-	l.client.abandon(l) // so that the names are free for another lock when this returns
-	return fmt.Errorf("simba: releasing %s goes on: %w", quoted(l.names), err)
+	return ignoreClosed(err)
 }
 
 // release starts to release.
@@ -209,8 +208,5 @@ func (c *Client) abandon(l *Locks) error {
 	_, err := c.ask(context.Background(), l.ref, lock.Abandon{})
 	// The lock has told the session before it answered, so the names are free for
 	// whoever asks the session after this.
-	if errors.Is(err, ErrClosed) {
-		return nil
-	}
-	return err
+	return ignoreClosed(err)
 }

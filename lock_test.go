@@ -364,7 +364,7 @@ func second[T any](_ T, err error) error { return err }
 
 // 50 goroutines of several clients increment a counter that only the lock protects.
 func TestCounterUnderALock(t *testing.T) {
-	const clients, goroutines, each = 5, 10, 20
+	const clients, goroutines, each = 5, 10, 10
 	w := real(t)
 	var all sync.WaitGroup
 	var counter int // the race detector watches it as well
