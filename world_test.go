@@ -283,3 +283,11 @@ func eventually(t *testing.T, what string, cond func() bool) {
 		}
 	}
 }
+
+func leasesOf(terms ...*simba.Term) []backend.Lease {
+	var leases []backend.Lease
+	for _, t := range terms {
+		leases = append(leases, backend.Lease{Name: t.Name(), Token: t.Token()})
+	}
+	return leases
+}
