@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -93,8 +92,8 @@ type Election struct {
 	view   atomic.Pointer[election.Snapshot]
 }
 
-// Elect makes the client contend for name. An election of that name must have been
-// stopped before.
+// Elect makes the client contend for name, as soon as none of its other elections
+// and locks has that name any more.
 func (c *Client) Elect(name string, s Script) *Election {
 	e := &Election{name: name, client: c}
 	h := c.Spawn("host of "+name, NewHost(c.world, name, s))
@@ -104,13 +103,19 @@ func (c *Client) Elect(name string, s Script) *Election {
 		Params: c.cluster.Params, Sink: c.sink, View: &e.view,
 	}))
 	c.Elections[name] = e
-	ask(c.Session, session.Join{Names: []string{name}, Owner: e.ref}, func(answer actor.Message) {
-		if err, ok := answer.(error); ok {
-			panic(fmt.Sprintf("sim: %s cannot contend for %s: %v", c, name, err))
-		}
-		e.ref.Tell(election.Start{})
-	})
+	e.join(c.Session)
 	return e
+}
+
+func (e *Election) join(at actor.Ref) {
+	ask(at, session.Join{Names: []string{e.name}, Owner: e.ref}, func(answer actor.Message) {
+		switch answer.(type) {
+		case session.Done:
+			e.ref.Tell(election.Start{})
+		case *session.InUseError: // a task of a stopped election still runs, for example
+			e.client.world.In(e.client.cluster.Params.MinBackoff, func() { e.join(at) })
+		}
+	})
 }
 
 // Status returns where the election stands.
