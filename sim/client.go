@@ -97,7 +97,7 @@ type Election struct {
 // stopped before.
 func (c *Client) Elect(name string, s Script) *Election {
 	e := &Election{name: name, client: c}
-	h := c.Spawn("host of "+name, &host{world: c.world, script: s, name: name})
+	h := c.Spawn("host of "+name, NewHost(c.world, name, s))
 	e.ref = c.Spawn("election "+name, election.New(election.Config{
 		Name: name, Session: c.Session, Host: h, Listens: s.Callback != nil, Works: s.Task != nil,
 		AfterReturn: s.AfterReturn, AfterFailure: s.AfterFailure,
@@ -119,9 +119,14 @@ func (e *Election) Status() election.Status { return e.view.Load().Status }
 // Term returns the term that the election holds now, or nil.
 func (e *Election) Term() *term.Term { return e.view.Load().Term }
 
-// Stop asks the election to hand over and to end.
-func (e *Election) Stop() *Reply {
-	return ask(e.ref, election.Stop{}, nil)
+// Stop asks the election to hand over and to end, and calls each then, which may
+// contend for the same name again, when that is done.
+func (e *Election) Stop(then ...func()) *Reply {
+	return ask(e.ref, election.Stop{}, func(actor.Message) {
+		for _, f := range then {
+			f()
+		}
+	})
 }
 
 // StepDown asks the election to hand over, and not to contend for a while.
