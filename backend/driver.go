@@ -35,7 +35,7 @@ type Driver interface {
 	// that has ended already is no error.
 	CloseSession(ctx context.Context, session string) error
 	// Inspect returns a holder for each name, in order, or for no names, one for
-	// each lease that is held, by name.
+	// each lease that is held, in the byte order of names.
 	Inspect(ctx context.Context, names []string) ([]Holder, error)
 }
 
@@ -49,7 +49,7 @@ type Watcher interface {
 	// begins, or has been cut off, and at a name when that joins the set. The
 	// set may become empty meanwhile.
 	//
-	// vacated takes the names over as they are, never blocks, and is safe for
+	// vacated never blocks, keeps nothing of what it is given, and is safe for
 	// concurrent use.
 	Watch(ctx context.Context, set *NameSet, vacated func(names ...string)) error
 }

@@ -169,6 +169,15 @@ func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("simba: the %s request has the timeout %v; it must be above zero", e.Request, e.Timeout)
 }
 
+// Check returns a [*TimeoutError] if the call, named by what it asks for, must not
+// be carried out.
+func (c Call) Check(request string) error {
+	if c.Timeout > 0 {
+		return nil
+	}
+	return &TimeoutError{Request: request, Timeout: c.Timeout}
+}
+
 // MaxBatch is how many names or leases one request carries at most.
 const MaxBatch = 1000
 
@@ -204,7 +213,7 @@ type (
 		Err error
 	}
 	// InspectAnswer answers [InspectRequest]: a holder for each name, in order, or
-	// for no names, one for each lease in the order of names.
+	// for no names, one for each lease that is held, in the byte order of names.
 	InspectAnswer struct {
 		ID      uint64
 		Err     error

@@ -109,7 +109,7 @@ func (s *Store) openDoors() error {
 }
 
 // Backend returns [backend.Serve] of the store.
-func (s *Store) Backend() actor.Behavior { return nil }
+func (s *Store) Backend() actor.Behavior { return backend.Serve(s) }
 
 // Close ends the use of the file; sessions that are still open stay so until they
 // expire. It waits for what is being written just now, and for nothing else: calls

@@ -1,0 +1,367 @@
+package backendtest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/simba-go/simba/backend"
+)
+
+func openGrantsALease(s *suite) {
+	c := s.open() // which looks at the grant
+	if r := c.renew(); r.Remaining <= 0 || r.Remaining > c.asked {
+		s.Fatalf("Renew granted %v: it must be above zero and no more than the lease of %v", r.Remaining, c.asked)
+	}
+	if all := s.inspect(); len(all) != 0 {
+		s.Fatalf("a store without leases says that it has %+v", all)
+	}
+}
+
+// R3: a session id names one incarnation.
+func sessionIDsAreUnique(s *suite) {
+	const n = 32
+	var mu sync.Mutex
+	seen := make(map[string]bool)
+	see := func(id string, err error) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil && seen[id] {
+			err = fmt.Errorf("R3: the session id %q was given twice", id)
+		}
+		seen[id] = true
+		return err
+	}
+	s.parallel(n, func(i int) error {
+		ctx, cancel := s.call()
+		defer cancel()
+		driver := s.drivers[i%len(s.drivers)]
+		grant, err := driver.Open(ctx, long, "same")
+		if err := see(grant.Session, err); err != nil {
+			return err
+		}
+		if err := driver.CloseSession(ctx, grant.Session); err != nil {
+			return err
+		}
+		// An id that was given back must not be given again either.
+		grant, err = driver.Open(ctx, long, "same")
+		return see(grant.Session, err)
+	})
+}
+
+func labelsAreKept(s *suite) {
+	for i, label := range []string{"", "web-3:4711", `O'Neil "x" \ %s {}`, "größer 😀", "two\nlines", strings.Repeat("x", 1000)} {
+		name := fmt.Sprintf("label-%d", i)
+		c := s.openFor(long, label)
+		token := c.win(name)
+		c.owns(s.holder(name), name, token)
+	}
+}
+
+func renewalListsTheLeases(s *suite) {
+	c, other := s.open(), s.open()
+	if r := c.renew(); len(r.Leases) != 0 {
+		s.Fatalf("a new session has the leases %v", r.Leases)
+	}
+	token := map[string]uint64{}
+	for _, name := range []string{"b", "a", "c"} {
+		token[name] = c.win(name)
+	}
+	other.win("d")
+	c.free("b", token["b"])
+	c.lists(backend.Lease{Name: "a", Token: token["a"]}, backend.Lease{Name: "c", Token: token["c"]})
+}
+
+// lists checks which leases the session has, according to its renewal.
+func (c *client) lists(want ...backend.Lease) {
+	c.Helper()
+	got := sorted(c.renew().Leases)
+	if want = sorted(want); !slices.Equal(got, want) {
+		c.Fatalf("the renewal lists the leases %.200v in place of %.200v", got, want)
+	}
+}
+
+func sorted(leases []backend.Lease) []backend.Lease {
+	return slices.SortedFunc(slices.Values(leases), func(a, b backend.Lease) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func revisionTellsOfChanges(s *suite) {
+	c, other := s.open(), s.open()
+	seen := make(map[uint64]bool)
+	step := func(what string, known uint64) uint64 {
+		r, err := c.tryRenew(known, false)
+		switch {
+		case err != nil:
+			s.Fatalf("Renew after %s: %v", what, err)
+		case !r.Complete:
+			s.Fatalf("Renew after %s withheld the list from a client that knows revision %d", what, known)
+		case r.Revision == 0:
+			s.Fatalf("Renew after %s returned the revision 0, which means none", what)
+		case seen[r.Revision]:
+			s.Fatalf("Renew after %s returned revision %d, which another set of leases had", what, r.Revision)
+		}
+		seen[r.Revision] = true
+		return r.Revision
+	}
+	rev := step("Open", 0)
+	a := c.win("a")
+	rev = step("acquiring a name", rev)
+	b := c.win("b")
+	rev = step("acquiring another", rev)
+	c.free("a", a)
+	rev = step("releasing the first", rev)
+	a = c.win("a")
+	rev = step("acquiring it again", rev)
+	c.release(backend.Lease{Name: "a", Token: a}, backend.Lease{Name: "b", Token: b})
+	rev = step("releasing everything", rev)
+
+	// Nothing that leaves the set alone may hide that it is known: either the list
+	// is not there because the caller has it, or it is there and the same.
+	token := c.win("held")
+	rev = step("acquiring a third", rev)
+	c.win("held")
+	c.free("held", token+1)
+	other.win("elsewhere")
+	for _, full := range []bool{false, true} {
+		r, err := c.tryRenew(rev, full)
+		if err != nil {
+			s.Fatalf("Renew: %v", err)
+		}
+		if !r.Complete && (full || r.Revision != rev) {
+			s.Fatalf("Renew(known %d, full %t) returned no list and revision %d", rev, full, r.Revision)
+		}
+		if r.Complete && !slices.Equal(r.Leases, []backend.Lease{{Name: "held", Token: token}}) {
+			s.Fatalf("Renew lists %v", r.Leases)
+		}
+		if !r.Complete && len(r.Leases) > 0 {
+			s.Fatalf("Renew lists %v and says that this is not everything", r.Leases)
+		}
+	}
+	// A revision of which the client cannot know.
+	if r, err := c.tryRenew(rev+1000, false); err != nil || !r.Complete {
+		s.Fatalf("Renew(known: a revision that does not exist) returned %+v, %v in place of the list", r, err)
+	}
+}
+
+// R1: renewals keep the session and all of its leases.
+func renewalKeepsTheSession(s *suite) {
+	other := s.open()
+	lease := s.config.Lease
+	for range tries {
+		c := s.openFor(lease, "renewed")
+		if s.keeps(c, other) {
+			return
+		}
+		lease *= 2
+	}
+	s.Fatalf("the machine is too slow to renew a session within %v", lease/2)
+}
+
+// keeps renews c over several leases. It returns false if this process was too
+// slow for that.
+func (s *suite) keeps(c, other *client) bool {
+	s.Helper()
+	names := []string{"kept-1", "kept-2"}
+	outcomes, err := c.tryAcquire(false, names...)
+	const rounds = 15
+	for round := 0; err == nil; _, err = c.tryRenew(0, false) {
+		if round++; round > rounds {
+			return true
+		}
+		other.renew()
+		for i, o := range other.acquire(false, names...) {
+			if o.Won && s.store.Advance == nil && time.Since(c.sentAt) >= c.granted {
+				other.free(o.Name, o.Token)
+				return false
+			}
+			if o.Won {
+				s.Fatalf("%q was given to another session while its owner renewed", o.Name)
+			}
+			if o.Holder.Token != outcomes[i].Token {
+				s.Fatalf("R19: the token of %q changed from %d to %d within a term", o.Name, outcomes[i].Token, o.Holder.Token)
+			}
+		}
+		if s.store.Advance != nil {
+			s.store.Advance(c.granted - time.Millisecond)
+		} else {
+			time.Sleep(c.granted / 5) // so that the rounds last three leases
+		}
+	}
+	if !c.late(err) {
+		s.Fatalf("a session that was renewed in time was refused: %v", err)
+	}
+	return false
+}
+
+func unknownSessionHasExpired(s *suite) {
+	c := s.open()
+	token := c.win("taken")
+	unknown := &client{suite: s, driver: c.driver, id: "00000000000000000000000000000000"}
+	unknown.dead("never was")
+	unknown.free("taken", token)
+	unknown.close()
+	c.owns(s.holder("taken"), "taken", token)
+}
+
+// R4: closing frees all leases at once.
+func closeFreesEverything(s *suite) {
+	c, next := s.open(), s.open()
+	names := []string{"a", "b", "c"}
+	old := c.tokens(c.acquire(false, names...))
+	c.close()
+	s.vacant(names...)
+	for i, token := range next.tokens(next.acquire(true, names...)) {
+		if token <= old[i] {
+			s.Fatalf("R19: after its owner was closed, %q was won with token %d, not above %d", names[i], token, old[i])
+		}
+	}
+	c.close() // once more is no error, and touches nobody else
+	next.renew()
+	for _, h := range s.inspect(names...) {
+		if h.Session != next.id {
+			s.Fatalf("closing a session twice freed %q of another", h.Name)
+		}
+	}
+}
+
+func closedIsFinal(s *suite) {
+	c, next := s.open(), s.open()
+	token := c.win("a")
+	c.close()
+	c.dead("was closed")
+	won := next.win("a")
+	c.dead("was closed")
+	c.free("a", token)
+	c.free("a", won)
+	next.owns(s.holder("a"), "a", won)
+}
+
+func expiryFreesEverything(s *suite) {
+	names := []string{"a", "b", "c"}
+	c, old := s.doomed(names...)
+	c.expire(names[0])
+	s.vacant(names...)
+	if all := s.inspect(); len(all) != 0 {
+		s.Fatalf("Inspect of everything lists leases of a session that has expired: %+v", all)
+	}
+	next := s.open()
+	for i, token := range next.tokens(next.acquire(true, names...)) {
+		if token <= old[i] {
+			s.Fatalf("R19: after its owner expired, %q was won with token %d, not above %d", names[i], token, old[i])
+		}
+	}
+}
+
+// R2: no late renewal revives anything, whether or not somebody took the leases.
+func expiredIsFinal(s *suite) {
+	c, _ := s.doomed("a", "b")
+	c.expire("a")
+	c.dead("has expired")
+	s.vacant("a", "b")
+	next := s.open()
+	token := next.win("a")
+	c.dead("has expired and lost its lease")
+	next.free("a", token)
+	c.dead("has expired")
+	s.vacant("a", "b")
+}
+
+// R2: an expired session acquires nothing, neither what was its own nor what
+// nobody has, alone or together; and nothing changes when it tries.
+func expiredTakesNothing(s *suite) {
+	c, _ := s.doomed("own")
+	c.expire("own")
+	for _, all := range []bool{false, true} {
+		outcomes, err := c.tryAcquire(all, "own", "free")
+		if !errors.Is(err, backend.ErrExpired) {
+			s.Fatalf("R2: Acquire by a session that has expired returned %+v, %v in place of ErrExpired", outcomes, err)
+		}
+	}
+	s.vacant("own", "free")
+	next := s.open()
+	next.win("own")
+	next.win("free")
+}
+
+func expiredReleasesNothing(s *suite) {
+	c, old := s.doomed("a")
+	c.expire("a")
+	next := s.open()
+	token := next.win("a")
+	c.free("a", old[0])
+	c.free("a", token)
+	c.close()
+	next.owns(s.holder("a"), "a", token)
+	next.lists(backend.Lease{Name: "a", Token: token})
+}
+
+// R9 rests on this: a session lives for as long as it was granted, counted from
+// when the request was sent, even while somebody else tries to take its lease
+// without a pause, and its last renewal comes close to the end.
+func expiryIsNeverEarly(s *suite) {
+	for _, part := range []float64{0.9, 0.98, 0.999} {
+		c, old := s.doomed("contended")
+		wait := time.Duration(float64(c.granted) * part)
+		if s.store.Advance != nil {
+			s.store.Advance(wait)
+			s.open().lose("contended")
+			c.renew()
+			s.store.Advance(c.granted - time.Millisecond)
+			s.open().lose("contended")
+			s.store.Advance(time.Millisecond)
+			s.higher(s.open(), "contended", old[0])
+			continue
+		}
+		other := s.open()
+		won := make(chan backend.Outcome, 1)
+		go s.pursue(other, "contended", won)
+		time.Sleep(time.Until(c.sentAt.Add(wait)))
+		_, err := c.tryRenew(0, false)
+		early := c.sentAt.Add(c.granted) // the renewal's, if it succeeded
+		if answered := time.Now(); errors.Is(err, backend.ErrExpired) && answered.Before(early) {
+			s.Errorf("R9: the session expired %v before what it had been granted was over", early.Sub(answered))
+		} else if err != nil && !errors.Is(err, backend.ErrExpired) {
+			s.Errorf("Renew: %v", err)
+		}
+		o := <-won
+		switch now := time.Now(); {
+		case !o.Won:
+			s.Fatalf("the lease of an expired session could not be taken: %+v", o)
+		case now.Before(early):
+			s.Fatalf("R9: the lease was given away %v before what its owner had been granted was over", early.Sub(now))
+		case o.Token <= old[0]:
+			s.Fatalf("R19: token %d came after token %d", o.Token, old[0])
+		}
+		c.dead("has expired") // also if its last renewal succeeded
+		other.free("contended", o.Token)
+	}
+}
+
+// higher wins the name, checks that its token is above old, and releases it.
+func (s *suite) higher(c *client, name string, old uint64) {
+	s.Helper()
+	token := c.win(name)
+	if token <= old {
+		s.Fatalf("R19: token %d of %q came after token %d", token, name, old)
+	}
+	c.free(name, token)
+}
+
+// pursue tries to acquire a name until it succeeds, and sends the outcome.
+func (s *suite) pursue(c *client, name string, won chan<- backend.Outcome) {
+	var last backend.Outcome
+	defer func() { won <- last }()
+	for limit := time.Now().Add(10*s.config.Lease + patience); time.Now().Before(limit); time.Sleep(pace) {
+		outcomes, err := c.tryAcquire(false, name)
+		if err != nil || len(outcomes) != 1 {
+			s.Errorf("Acquire(%q): %+v, %v", name, outcomes, err)
+			return
+		}
+		if last = outcomes[0]; last.Won {
+			return
+		}
+	}
+}
