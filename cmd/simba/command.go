@@ -19,7 +19,7 @@ const graceUsage = "how long CMD may take to end before it is killed"
 var defaultGrace = positiveOrZero{duration(10 * time.Second)}
 
 // commandTaker marks the commands that take a CMD.
-var commandTaker = map[string]string{"takes": "CMD"}
+var commandTaker = map[string]string{"takes": "CMD", endOfHelp: exitCodes}
 
 func takesCommand(cmd *cobra.Command) bool { return cmd.Annotations["takes"] == "CMD" }
 

@@ -27,10 +27,11 @@ func newView(f *os.File) *view {
 
 // The styles, as parameters of an escape sequence.
 const (
-	bold  = "1"
-	dim   = "2"
-	red   = "31"
-	green = "32"
+	bold   = "1"
+	dim    = "2"
+	red    = "31"
+	green  = "32"
+	yellow = "33"
 )
 
 func (v *view) styled(style, text string) string {
@@ -149,6 +150,13 @@ func (v *view) lease(l *lookout, full time.Duration) string {
 		return "lease   nobody"
 	}
 	filled := min(cells, int(cells*left/full))
-	bar := v.styled(green, strings.Repeat("█", filled)) + v.styled(dim, strings.Repeat("░", cells-filled))
+	style := green
+	switch {
+	case left < full/4:
+		style = red
+	case left < full/2: // a renewal is overdue
+		style = yellow
+	}
+	bar := v.styled(style, strings.Repeat("█", filled)) + v.styled(dim, strings.Repeat("░", cells-filled))
 	return fmt.Sprintf("lease   %s, token %d  %s %.1fs", h.Label, h.Token, bar, left.Seconds())
 }

@@ -21,15 +21,15 @@ const (
 
 // exitCodes is for help texts.
 const exitCodes = `Exit codes:
-  64   the command line is wrong
-  69   the backend is unavailable
-  70   simba itself failed
-  75   the lock was not acquired in time
-  76   the term was lost while CMD ran
-  126  CMD cannot be executed
-  127  CMD was not found
-  128+N  a signal with the number N ended simba or CMD
-Otherwise CMD's own, or 0.`
+  64     the command line is wrong
+  69     the backend is unavailable
+  70     simba itself failed
+  75     the lock was not acquired in time
+  76     the term was lost while CMD ran
+  126    CMD cannot be executed
+  127    CMD was not found
+  128+N  the signal with the number N ended simba or CMD
+Otherwise it is CMD's own, or 0.`
 
 // exitError is the end of the process. Without an err there is nothing to say.
 type exitError struct {

@@ -29,13 +29,13 @@ func (g *globalFlags) register(flags *pflag.FlagSet) {
 	g.flags = flags
 	flags.SortFlags = false
 	flags.StringVar(&g.backend, "backend", "",
-		"`URL` of the store: "+knownSchemes()+"\n(default $"+backendVar+", or a SQLite file in your state folder)")
+		"`URL` of the store: "+knownSchemes()+"\n(default $"+backendVar+", or else a SQLite file in your state folder)")
 	flags.Var((*duration)(&g.lease), "lease", "how long others wait after a crash of this process")
 	flags.Var((*duration)(&g.renew), "renew-interval", "time between renewals (default a third of the lease)")
 	flags.Var((*fraction)(&g.drift), "drift", "by how much the rates of two clocks may differ")
 	flags.Var((*duration)(&g.margin), "margin", "taken off the lease on top of the drift")
-	flags.StringVar(&g.id, "id", "", "`LABEL` shown as the holder (default host:pid)")
-	flags.Var((*level)(&g.logLevel), "log-level", "debug, info, warn or error")
+	flags.StringVar(&g.id, "id", "", "what others see as the holder, any `LABEL` (default host:pid)")
+	flags.Var((*level)(&g.logLevel), "log-level", "what to log to stderr: debug, info, warn or error")
 }
 
 // options are those flags that the user has set: the others have better defaults,

@@ -21,9 +21,7 @@ SIGTERM; it is killed after the grace, and never runs past the moment at which o
 may get the lease. A second signal kills it at once. If simba itself is killed, so is
 CMD. SIGUSR1 and SIGUSR2 are passed on to CMD.
 
-CMD gets SIMBA_NAME, SIMBA_TOKEN and SIMBA_SESSION.
-
-` + exitCodes
+CMD gets SIMBA_NAME, SIMBA_TOKEN and SIMBA_SESSION.`
 
 const lockExamples = `  simba lock deploy --timeout 1m -- ./deploy.sh
   simba lock backup --timeout 0 -- ./backup.sh || echo "another backup runs"`

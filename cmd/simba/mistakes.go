@@ -18,7 +18,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 	}
 	var names []string
 	for _, sub := range root.Commands() {
-		if sub.IsAvailableCommand() {
+		if listed(sub) {
 			names = append(names, sub.Name())
 		}
 	}

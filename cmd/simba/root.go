@@ -28,9 +28,7 @@ already have.
 
 Whoever leads has a term with a token that only grows. CMD gets it as SIMBA_TOKEN:
 hand it on to what CMD writes to, which should refuse a smaller one after a larger
-one. Without it, a CMD that was paused at the wrong moment could still write.
-
-` + exitCodes
+one. Without it, a CMD that was paused at the wrong moment could still write.`
 
 const rootExamples = `  simba demo
   simba run nightly-report -- ./report.sh
@@ -44,6 +42,7 @@ func (a *app) root() *cobra.Command {
 		Short:         "Run commands on one machine at a time",
 		Long:          rootHelp,
 		Example:       rootExamples,
+		Annotations:   map[string]string{endOfHelp: exitCodes},
 		Version:       version(),
 		SilenceErrors: true, // report prints them, in one line
 		SilenceUsage:  true,
@@ -56,8 +55,11 @@ func (a *app) root() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetArgs(a.args)
+	root.Flags().SortFlags = false
+	cobra.EnableCommandSorting = false // a setting of the whole process, which this is
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetFlagErrorFunc(a.flagError)
+	root.SetHelpFunc(help)
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run a command:"},
 		&cobra.Group{ID: groupLook, Title: "Look at leases, without contending for them:"},
@@ -88,7 +90,7 @@ func helpCommand() *cobra.Command {
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			var names []string
 			for _, sub := range cmd.Root().Commands() {
-				if sub.IsAvailableCommand() && len(args) == 0 {
+				if listed(sub) && len(args) == 0 {
 					names = append(names, cobra.CompletionWithDesc(sub.Name(), sub.Short))
 				}
 			}

@@ -25,9 +25,7 @@ machine may get the lease, except if the store gives it away early; --grace 0 th
 kills it at once. A second signal kills it at once too. If simba itself is killed,
 so is CMD. SIGUSR1 and SIGUSR2 are passed on to CMD.
 
-CMD gets SIMBA_NAME, SIMBA_TOKEN and SIMBA_SESSION.
-
-` + exitCodes
+CMD gets SIMBA_NAME, SIMBA_TOKEN and SIMBA_SESSION.`
 
 const runExamples = `  simba run nightly-report -- ./report.sh
   simba run mailer --lease 5s --grace 2s -- ./mailer --queue prod`
