@@ -29,11 +29,7 @@ func (a *app) watchCommand() *cobra.Command {
 		Args:              oneName,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: runE(func(ctx context.Context, args []string) error {
-			if asJSON {
-				return a.watch(ctx, args[0], writeJSONLine)
-			}
-			fmt.Println(watchHeader)
-			return a.watch(ctx, args[0], writeWatchLine)
+			return a.watch(ctx, args[0], asJSON)
 		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object a line")
@@ -47,12 +43,17 @@ func oneName(cmd *cobra.Command, args []string) error {
 	return checkName(args[0])
 }
 
-func (a *app) watch(ctx context.Context, name string, write func(simba.Holder) error) (err error) {
+func (a *app) watch(ctx context.Context, name string, asJSON bool) (err error) {
 	c, err := a.connectShared(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.hangUp(a.signals)) }()
+	write := writeJSONLine
+	if !asJSON {
+		write = writeWatchLine
+		fmt.Println(watchHeader)
+	}
 	for h, err := range c.Observe(ctx, name) {
 		switch {
 		case errors.Is(err, simba.ErrClosed):
