@@ -61,6 +61,8 @@ type (
 
 // The reasons for a term's end.
 const (
+	// NotEnded: there is none yet.
+	NotEnded = term.None
 	// Stopped: the election was stopped, the lock released, or the client closed.
 	Stopped = term.Stopped
 	// SteppedDown: the election stepped down and stays started.
@@ -71,6 +73,31 @@ const (
 	SessionExpired = term.SessionExpired
 	// TakenOver: the backend no longer lists the lease as ours.
 	TakenOver = term.TakenOver
+)
+
+// The states of a client's session, in [Snapshot].
+const (
+	// StateOpening: there is no session yet, or a new one after the last has ended.
+	StateOpening = session.Opening
+	// StateLive: the last renewal succeeded.
+	StateLive = session.Live
+	// StateSuspended: the last renewal failed, and the deadline has not passed.
+	StateSuspended = session.Suspended
+	// StateClosed is final.
+	StateClosed = session.Closed
+)
+
+// The states of an election, in [ElectionSnapshot].
+const (
+	// StatusCandidate: the election contends, or waits for a cooldown or for an old
+	// task.
+	StatusCandidate = election.Candidate
+	// StatusLeader: the election holds a term.
+	StatusLeader = election.Leader
+	// StatusSteppingDown: a handover is under way; the term is still valid.
+	StatusSteppingDown = election.SteppingDown
+	// StatusStopped is final.
+	StatusStopped = election.Stopped
 )
 
 // The policies for a task that has returned.

@@ -44,8 +44,8 @@ type (
 		ReplyTo actor.Ref
 		Term    *term.Term
 	}
-	// CancelTask asks for the task's context to be cancelled. The task may take
-	// its time.
+	// CancelTask asks for the task's context to be cancelled: the term is about to be
+	// handed over, or has ended. The task may take its time.
 	CancelTask struct {
 		Term   *term.Term
 		Reason term.Reason // why its term ends
@@ -59,7 +59,8 @@ type (
 		Term *term.Term
 		Err  error
 	}
-	// CallbackRefused says that the executor did not take a RunElected.
+	// CallbackRefused says that the executor did not take a RunElected, and never
+	// runs it.
 	CallbackRefused struct {
 		Term *term.Term
 		Err  error
@@ -78,6 +79,14 @@ func (e *StoppedError) Error() string {
 	return fmt.Sprintf("simba: the election %q is stopped; start a new one", e.Name)
 }
 
+// AbortedError says that the election has ended without finishing what was asked
+// of it, by a bug of the engine.
+type AbortedError struct{ Name string }
+
+func (e *AbortedError) Error() string {
+	return fmt.Sprintf("simba: the election %q was aborted by a bug of the engine; its lease is free when the client has been closed", e.Name)
+}
+
 // CooldownError says that a cooldown is negative.
 type CooldownError struct{ Cooldown time.Duration }
 
@@ -92,10 +101,10 @@ type Policy uint8
 const (
 	// Hold keeps the lease and does not run the task again in this term.
 	Hold Policy = iota
-	// Restart runs the task again in the same term, after a back-off if it failed.
+	// Restart runs the task again in the same term: at once if it has returned nil
+	// after a run of at least a renew interval, and after a back-off otherwise.
 	Restart
-	// Yield steps down, with a back-off as the cooldown if the task failed, and
-	// contends again.
+	// Yield steps down and contends again, after a cooldown of such a pause.
 	Yield
 	// Finish stops the election.
 	Finish

@@ -95,6 +95,9 @@ func (s *session) flushWatches(ctx actor.Context) {
 }
 
 func (s *session) watch(ctx actor.Context, name string, watcher actor.Ref) {
+	if s.machine.State() == Closed {
+		return
+	}
 	s.watching.watchers[name] = append(s.watching.watchers[name], watcher)
 	s.countUp(name)
 	s.flushSoon(ctx)
@@ -113,7 +116,18 @@ func (s *session) unwatch(ctx actor.Context, name string, watcher actor.Ref) {
 	s.flushSoon(ctx)
 }
 
-// vacated passes a notice on. A candidate whose attempt is under way tries once
+// unwatchAll is for the end of the session.
+func (s *session) unwatchAll(ctx actor.Context) {
+	for name, watchers := range s.watching.watchers {
+		for range watchers {
+			s.countDown(name)
+		}
+	}
+	clear(s.watching.watchers)
+	s.flushSoon(ctx)
+}
+
+// vacated passes a notice on (R27). A candidate whose attempt is under way tries once
 // more after it, however many notices arrive meanwhile.
 func (s *session) vacated(ctx actor.Context, names []string) {
 	for _, name := range names {
@@ -128,7 +142,11 @@ func (s *session) vacated(ctx actor.Context, names []string) {
 }
 
 func (s *session) inspect(ctx actor.Context, m Inspect, replyTo actor.Ref) {
-	c := s.newCall(ctx, s.Params.RenewInterval)
+	if s.machine.State() == Closed {
+		ctx.Send(replyTo, &ClosedError{})
+		return
+	}
+	c := s.newCall(ctx, s.interval)
 	s.watching.inspects[c.ID] = inspectCall{replyTo: replyTo, timeout: ctx.After(c.Timeout, inspectTimeout{c.ID})}
 	ctx.Send(s.Backend, &backend.InspectRequest{Call: c, Names: m.Names})
 }

@@ -80,7 +80,7 @@ func (c *client) lists(want ...backend.Lease) {
 	c.Helper()
 	got := sorted(c.renew().Leases)
 	if want = sorted(want); !slices.Equal(got, want) {
-		c.Fatalf("the renewal lists the leases %.200v in place of %.200v", got, want)
+		c.Fatalf("the renewal lists the leases %s in place of %s", short(got), short(want))
 	}
 }
 
@@ -354,7 +354,7 @@ func (s *suite) higher(c *client, name string, old uint64) {
 func (s *suite) pursue(c *client, name string, won chan<- backend.Outcome) {
 	var last backend.Outcome
 	defer func() { won <- last }()
-	for limit := time.Now().Add(10*s.config.Lease + patience); time.Now().Before(limit); time.Sleep(pace) {
+	for limit := time.Now().Add(10*s.config.Lease + s.config.Patience); time.Now().Before(limit); time.Sleep(pace) {
 		outcomes, err := c.tryAcquire(false, name)
 		if err != nil || len(outcomes) != 1 {
 			s.Errorf("Acquire(%q): %+v, %v", name, outcomes, err)

@@ -36,6 +36,10 @@ type Config struct {
 	// can do and long enough for a few calls. Other sessions ask for a minute,
 	// and must be granted enough to do without a renewal for some seconds.
 	Lease time.Duration
+	// Patience is how long a call may take, or what must come true soon, 10 s by
+	// default. A healthy store needs a small part of it; it decides only when
+	// something hangs.
+	Patience time.Duration
 }
 
 // Store is a driver together with what the suite can do to its store. All but the
