@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -130,8 +131,17 @@ func (d *demo) play(ctx context.Context) error {
 	return nil
 }
 
+// everybody is a list of the processes, for those who want to kill one themselves.
+func (d *demo) everybody() string {
+	all := make([]string, len(d.nodes))
+	for i, n := range d.nodes {
+		all[i] = fmt.Sprintf("%s (pid %d)", n.label, n.pid)
+	}
+	return strings.Join(all, ", ")
+}
+
 func (d *demo) firstLeader(ctx context.Context) error {
-	d.view.event("three processes contend for %q", d.name)
+	d.view.event("%s contend for %q", d.everybody(), d.name)
 	first, err := d.awaitLeader(ctx, reign{})
 	if err != nil {
 		return err

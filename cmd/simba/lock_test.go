@@ -22,9 +22,9 @@ import (
 // Scripts that CMD is made of.
 const (
 	// obedient says when it starts and when it is asked to end, and ends with 3.
-	obedient = `trap "echo asked; exit 3" TERM; trap "echo usr1" USR1; echo "begin $SIMBA_TOKEN"; while :; do sleep 0.01; done`
+	obedient = `trap "echo asked; exit 3" TERM; trap "echo usr1" USR1; echo "begin $SIMBA_TOKEN"; while :; do read line; done`
 	// stubborn ignores that.
-	stubborn = `trap "" TERM INT HUP; echo "begin $SIMBA_TOKEN"; while :; do sleep 0.01; done`
+	stubborn = `trap "" TERM INT HUP; echo "begin $SIMBA_TOKEN"; while :; do read line; done`
 	// patient ends when it is told to.
 	patient = `trap "echo usr1" USR1; echo "begin $SIMBA_TOKEN"; until read line; do :; done; exit $line`
 )
@@ -64,6 +64,7 @@ func (w *world) store() *sqlite.Store {
 }
 
 func TestLockExitCodes(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for script, want := range map[string]int{
 		"exit 0":        0,
@@ -81,6 +82,7 @@ func TestLockExitCodes(t *testing.T) {
 }
 
 func TestCommandIsTold(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, command := range []string{"lock", "run"} {
 		p := w.start(command, "the.name", "--", "sh", "-c", `echo $SIMBA_NAME; echo $SIMBA_TOKEN; echo $SIMBA_SESSION; read line; cat; echo "$1" >&2`, "sh", "an argument")
@@ -104,6 +106,7 @@ func TestCommandIsTold(t *testing.T) {
 }
 
 func TestLockNotAcquired(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	holder := w.start("lock", "x", "--id", "the holder", "--", "sh", "-c", patient)
 	holder.begins()
@@ -126,6 +129,7 @@ func TestLockNotAcquired(t *testing.T) {
 
 // A timeout bounds the wait, and not CMD.
 func TestLockTimeoutIsOverWhenAcquired(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.start("lock", "x", "--timeout", "30s", "--", "sh", "-c", obedient)
 	p.begins()
@@ -135,6 +139,7 @@ func TestLockTimeoutIsOverWhenAcquired(t *testing.T) {
 }
 
 func TestLockWaits(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	first := w.start("lock", "x", "--", "sh", "-c", patient)
 	token := first.begins()
@@ -148,6 +153,7 @@ func TestLockWaits(t *testing.T) {
 }
 
 func TestSignalsAskCommandToEnd(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, command := range []string{"lock", "run"} {
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
@@ -167,6 +173,7 @@ func TestSignalsAskCommandToEnd(t *testing.T) {
 }
 
 func TestSignalWhileWaiting(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	holder := w.start("lock", "x", "--", "sh", "-c", patient)
 	holder.begins()
@@ -186,6 +193,7 @@ func TestSignalWhileWaiting(t *testing.T) {
 }
 
 func TestSecondSignalKills(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, command := range []string{"lock", "run"} {
 		p := w.start(command, "x", "--grace", "1h", "--lease", "1h", "--", "sh", "-c", `trap "echo asked" TERM; echo "begin $SIMBA_TOKEN"; while :; do sleep 0.01; done`)
@@ -202,6 +210,7 @@ func TestSecondSignalKills(t *testing.T) {
 }
 
 func TestGraceEnds(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.start("lock", "x", "--grace", "50ms", "--lease", "1h", "--", "sh", "-c", stubborn)
 	p.begins()
@@ -213,6 +222,7 @@ func TestGraceEnds(t *testing.T) {
 // However long the grace, CMD ends before anybody else can have the lease, which is
 // renewed meanwhile.
 func TestGraceEndsWithTheTerm(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, command := range []string{"lock", "run"} {
 		p := w.start(command, "x", "--grace", "1h", "--lease", "2s", "--", "sh", "-c", stubborn)
@@ -224,6 +234,7 @@ func TestGraceEndsWithTheTerm(t *testing.T) {
 }
 
 func TestOtherSignalsArePassedOn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, command := range []string{"lock", "run"} {
 		p := w.start(command, "x", "--", "sh", "-c", patient)
@@ -238,6 +249,7 @@ func TestOtherSignalsArePassedOn(t *testing.T) {
 // Under nohup, and in the background of a shell, some signals are ignored. They
 // stay so.
 func TestIgnoredSignalsStayIgnored(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.startCommand(exec.Command("sh", "-c", `trap "" HUP INT; exec "$0" lock x -- sh -c "$1"`, binary, patient))
 	p.begins()
@@ -250,6 +262,7 @@ func TestIgnoredSignalsStayIgnored(t *testing.T) {
 }
 
 func TestKilledWithCommand(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, command := range []string{"lock", "run"} {
 		p := w.start(command, "x"+command, "--", "sh", "-c", stubborn)
@@ -271,6 +284,7 @@ func TestLost(t *testing.T) {
 	} {
 		for _, args := range [][]string{{"lock"}, {"run", "--once"}} {
 			t.Run(what+" "+args[0], func(t *testing.T) {
+				t.Parallel()
 				w := newWorld(t)
 				p := w.start(append(args, "x", "--lease", "2s", "--", "sh", "-c", obedient)...)
 				p.begins()
@@ -289,6 +303,7 @@ func TestLost(t *testing.T) {
 
 // A CMD that does not care about the loss has the grace, and no more.
 func TestLostAndStubborn(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.start("lock", "x", "--lease", "2s", "--grace", "0s", "--", "sh", "-c", stubborn)
 	p.begins()
@@ -302,6 +317,7 @@ func TestLostAndStubborn(t *testing.T) {
 // Nothing renews the lease any more. CMD is asked to end while nobody else can have
 // it.
 func TestNotRenewed(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	p := w.start("lock", "x", "--lease", "2s", "--", "sh", "-c", obedient)
 	p.begins()
@@ -320,6 +336,7 @@ func TestNotRenewed(t *testing.T) {
 // A simba that does not run cannot ask its CMD to end, and yet CMD has ended when
 // another one begins. When it runs again, it knows what has happened.
 func TestFrozen(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	// All write to one file, so that the order of what they write needs no clock.
 	const script = `while echo "work $SIMBA_TOKEN" >>journal; do sleep 0.01; done`

@@ -99,6 +99,7 @@ func TestMistakes(t *testing.T) {
 
 // The same from outside: the exit code, nothing on stdout, and all on stderr.
 func TestMistakeOfAProcess(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for args, want := range map[string]int{
 		"rnu":                                   64,
@@ -128,6 +129,7 @@ func TestMistakesShowNoPassword(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	for _, c := range []struct {
 		args string
