@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"sync"
 	"time"
@@ -38,14 +40,15 @@ func openDoor(path string) (*door, error) {
 }
 
 // pass goes through the doors in turn, and returns once the last one is open or
-// has taken too long. leave must be called when the database is unlocked again.
+// has taken too long, and whether it had to wait. leave must be called when the
+// database is unlocked again.
 //
 // Ordinary traffic passes two doors and renewals the second one only. Whoever has
 // passed the first one keeps it shut until the second one opens, so of all the
 // ordinary traffic of all processes at most one call waits at the second door: a
 // renewal waits for the transaction that runs, for that call, and for renewals
 // that came before it, however much traffic there is.
-func pass(j *job, doors []*door) (leave func(), err error) {
+func pass(ctx context.Context, s *Store, doors []*door) (leave func(), waited bool, err error) {
 	var held *door
 	leave = func() {
 		if held != nil {
@@ -53,28 +56,30 @@ func pass(j *job, doors []*door) (leave func(), err error) {
 		}
 	}
 	for _, d := range doors {
-		open := d.enter(j)
+		open, at := d.enter(ctx, s.life)
+		waited = waited || !at
 		leave()
 		held = nil
 		if open {
 			held = d
 		}
-		if err := j.done(); err != nil {
+		if err := s.alive(ctx); err != nil {
 			leave()
-			return nil, err
+			return nil, false, fmt.Errorf("not done, because other processes were waiting for the file before: %w", err)
 		}
 	}
-	return leave, nil
+	return leave, waited, nil
 }
 
-// enter reports whether the door is open and now the caller's, until it leaves. It
-// is not if the wait took too long. Only one goroutine may use a door.
-func (d *door) enter(j *job) bool {
+// enter reports whether the door is open and now the caller's, until it leaves, and
+// whether that was so at once. It is not open if the wait took too long. Only one
+// goroutine at a time may use a door.
+func (d *door) enter(ctx, life context.Context) (open, atOnce bool) {
 	d.mu.Lock()
 	if !d.waiting {
 		if tryLock(d.file) {
 			d.mu.Unlock()
-			return true
+			return true, true
 		}
 		d.waiting, d.since = true, time.Now()
 		go d.wait()
@@ -84,26 +89,26 @@ func (d *door) enter(j *job) bool {
 	left := time.Until(d.since.Add(patience))
 	d.mu.Unlock()
 
-	if deadline, ok := j.ctx.Deadline(); ok {
+	if deadline, ok := ctx.Deadline(); ok {
 		left = min(left, time.Until(deadline)/2) // and the rest for going without
 	}
 	timer := time.NewTimer(left)
 	defer timer.Stop()
 	select {
 	case open := <-granted:
-		return open
+		return open, false
 	case <-timer.C:
-	case <-j.ctx.Done():
-	case <-j.life.Done():
+	case <-ctx.Done():
+	case <-life.Done():
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.granted = nil
 	select {
 	case open := <-granted: // at the last moment
-		return open
+		return open, false
 	default:
-		return false
+		return false, false
 	}
 }
 

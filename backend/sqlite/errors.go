@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -82,9 +81,4 @@ func (s *Store) at(err error) error {
 		return err
 	}
 	return fmt.Errorf("simba: sqlite: %s: %w", s.path, explain(err))
-}
-
-// gaveUp is the error of a call whose context ended at the given stage.
-func gaveUp(ctx context.Context, at stage) error {
-	return fmt.Errorf("%s: %w", at, context.Cause(ctx))
 }

@@ -29,9 +29,8 @@ func (l lease) holder(now actor.Instant) backend.Holder {
 	}
 }
 
-// look calls each for the lease of every name, with the index of the name. It is
-// one statement for any number of names, as that is several times faster than one
-// for each: names is a JSON array.
+// look calls each for the lease of every name, with the index of the name. Names is
+// a JSON array.
 func (c *conn) look(names string, each func(i int, l lease)) error {
 	return c.query(func(r row) {
 		l := lease{name: r.text(1)}
@@ -42,8 +41,7 @@ func (c *conn) look(names string, each func(i int, l lease)) error {
 			l.owner = owner(r, 3)
 		}
 		each(int(r.number(0)), l)
-	}, `SELECT n.key, n.value, l.token, s.id, s.label, s.lease, s.deadline
-		FROM json_each(?) n LEFT JOIN leases l ON l.name = n.value LEFT JOIN sessions s ON s.id = l.session`, names)
+	}, selectLeases, names)
 }
 
 // owner reads a session from the columns from i on.
@@ -60,10 +58,10 @@ func (s *Store) Acquire(ctx context.Context, session string, names []string, all
 	for i, name := range names {
 		a.outcomes[i].Name = name
 	}
-	return call(ctx, s.writer, func(j *job) ([]backend.Outcome, error) {
+	return call(ctx, s.writer, func() ([]backend.Outcome, error) {
 		// A token must survive a crash of the machine, because the next one must be
 		// greater whatever the wall clock says then.
-		err := s.writer.write(j, true, func(t *tx) error {
+		err := s.writer.write(ctx, true, func(t *tx) error {
 			a.wall = uint64(max(0, s.wall().UnixMicro()))
 			return a.run(t)
 		})
@@ -114,8 +112,7 @@ func (a *acquisition) run(t *tx) error {
 		take.add(v.outcome.Name, token)
 		*v.outcome = backend.Outcome{Name: v.outcome.Name, Won: true, Token: token}
 	}
-	if _, err := t.exec(`INSERT INTO leases (name, session, token) SELECT key, ?, value FROM json_each(?) WHERE true
-		ON CONFLICT (name) DO UPDATE SET session = excluded.session, token = excluded.token`, self.id, take.String()); err != nil {
+	if _, err := t.exec(takeLeases, self.id, take.String()); err != nil {
 		return err
 	}
 	return t.revise(self.id)
@@ -152,7 +149,7 @@ func (a *acquisition) bury(t *tx) error {
 
 // revise gives a session's set of leases another revision.
 func (t *tx) revise(id string) error {
-	_, err := t.exec(`UPDATE sessions SET revision = revision + 1 WHERE id = ?`, id)
+	_, err := t.exec(reviseSession, id)
 	return err
 }
 
@@ -162,18 +159,16 @@ func (s *Store) Release(ctx context.Context, session string, leases []backend.Le
 	for _, l := range leases {
 		free.add(l.Name, l.Token)
 	}
-	_, err := call(ctx, s.writer, func(j *job) (struct{}, error) {
+	_, err := call(ctx, s.writer, func() (struct{}, error) {
 		// Nothing is lost if a crash of the machine undoes it: that ends the session.
-		return struct{}{}, s.writer.write(j, false, func(t *tx) error { return t.release(session, free) })
+		return struct{}{}, s.writer.write(ctx, false, func(t *tx) error { return t.release(session, free) })
 	})
 	s.wake()
 	return err
 }
 
 func (t *tx) release(id string, free object) error {
-	// The row stays, because the next token must be greater.
-	n, err := t.exec(`UPDATE leases SET session = NULL FROM json_each(?) f
-		WHERE name = f.key AND token = f.value AND session = ?`, free.String(), id)
+	n, err := t.exec(freeLeases, free.String(), id)
 	if err != nil || n == 0 {
 		return err
 	}
@@ -183,9 +178,9 @@ func (t *tx) release(id string, free object) error {
 // Inspect implements [backend.Driver].
 func (s *Store) Inspect(ctx context.Context, names []string) ([]backend.Holder, error) {
 	list, names := array(names), slices.Clone(names)
-	return call(ctx, s.reader, func(j *job) ([]backend.Holder, error) {
+	return call(ctx, s.reader, func() ([]backend.Holder, error) {
 		var leases []lease
-		err := s.reader.read(j, func(c *conn) error {
+		err := s.reader.read(ctx, func(c *conn) error {
 			if len(names) == 0 {
 				leases = nil
 				return c.owned(func(l lease) { leases = append(leases, l) })
@@ -206,12 +201,11 @@ func (s *Store) Inspect(ctx context.Context, names []string) ([]backend.Holder, 
 	})
 }
 
-// owned calls each for the leases that have an owner, in the order of names. It
-// finds them by their owners, because names that were used once are many.
+// owned calls each for the leases that have an owner, in the order of names.
 func (c *conn) owned(each func(l lease)) error {
-	return c.query(func(r row) { each(lease{name: r.text(0), token: uint64(r.number(1)), owner: owner(r, 2)}) },
-		`SELECT l.name, l.token, s.id, s.label, s.lease, s.deadline
-		FROM sessions s CROSS JOIN leases l ON l.session = s.id ORDER BY l.name`)
+	return c.query(func(r row) {
+		each(lease{name: r.text(0), token: uint64(r.number(1)), owner: owner(r, 2)})
+	}, selectOwned)
 }
 
 // array returns names as a JSON array.

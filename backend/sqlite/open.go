@@ -1,13 +1,15 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 )
 
 // setUp opens the database at path, creates what is missing, and leaves a database
 // alone that is not ours.
-func (s *Store) setUp(j *job) (*conn, error) {
+func (s *Store) setUp(ctx context.Context) (*conn, error) {
 	before, err := s.check()
 	if err != nil {
 		return nil, err
@@ -16,7 +18,7 @@ func (s *Store) setUp(j *job) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.setUp(j); err != nil {
+	if err := s.prepare(ctx, c); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	if c.file, err = identify(s.path); err == nil && before.info != nil && !before.same(c.file) {
@@ -35,7 +37,11 @@ func (s *Store) check() (file, error) {
 	if err != nil {
 		return f, err
 	}
-	kind, err := s.network(s.path)
+	where := s.path
+	if f.info == nil {
+		where = filepath.Dir(where)
+	}
+	kind, err := s.network(where)
 	if err != nil {
 		return f, fmt.Errorf("asking for its file system: %w", err)
 	}
@@ -45,9 +51,9 @@ func (s *Store) check() (file, error) {
 	return f, nil
 }
 
-func (c *conn) setUp(j *job) error {
+func (s *Store) prepare(ctx context.Context, c *conn) error {
 	var empty bool
-	err := j.retry(func() (err error) {
+	err := s.retry(ctx, func() (err error) {
 		empty, err = c.state()
 		return err
 	})
@@ -57,15 +63,15 @@ func (c *conn) setUp(j *job) error {
 	if writable, err := c.writable(); err != nil || !writable {
 		return errors.Join(ErrReadOnly, err)
 	}
-	if err := j.retry(c.useWAL); err != nil {
+	if err := s.retry(ctx, c.useWAL); err != nil {
 		return err
 	}
 	if empty {
-		if err := c.create(j); err != nil {
+		if err := s.create(ctx, c); err != nil {
 			return err
 		}
 	}
-	return j.retry(func() error { return c.synchronous(false) })
+	return s.retry(ctx, func() error { return c.synchronous(false) })
 }
 
 // useWAL lets readers read while somebody writes. The setting is the file's.
@@ -79,7 +85,7 @@ func (c *conn) useWAL() error {
 }
 
 // join opens the database that the store uses already.
-func (s *Store) join(j *job) (*conn, error) {
+func (s *Store) join(ctx context.Context) (*conn, error) {
 	c, err := dial(s.path, "rw")
 	if err != nil {
 		return nil, err
@@ -88,8 +94,27 @@ func (s *Store) join(j *job) (*conn, error) {
 	if err := c.file.stillAt(s.path); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
-	if err := j.retry(func() error { return c.synchronous(false) }); err != nil {
+	if err := s.retry(ctx, func() error { return c.synchronous(false) }); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil
+}
+
+// create makes an empty database one of ours, unless somebody else has.
+func (s *Store) create(ctx context.Context, c *conn) error {
+	if err := s.retry(ctx, func() error { return c.run("BEGIN IMMEDIATE") }); err != nil {
+		return err
+	}
+	empty, err := c.state()
+	if err == nil && empty {
+		for _, statement := range schema {
+			if err = c.run(statement); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil {
+		return err // and with the connection the transaction ends
+	}
+	return c.run("COMMIT")
 }

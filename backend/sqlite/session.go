@@ -45,12 +45,12 @@ func (s *Store) Open(ctx context.Context, lease time.Duration, label string) (ba
 	if lease <= 0 {
 		return backend.Grant{}, s.at(fmt.Errorf("the lease %v of a session must be above zero", lease))
 	}
-	return call(ctx, s.writer, func(j *job) (backend.Grant, error) {
-		if err := s.adopt(j); err != nil {
+	return call(ctx, s.writer, func() (backend.Grant, error) {
+		if err := s.adopt(ctx); err != nil {
 			return backend.Grant{}, err
 		}
 		id := rand.Text() // R3: 128 random bits
-		err := s.writer.write(j, false, func(t *tx) error { return t.open(id, lease, label) })
+		err := s.writer.write(ctx, false, func(t *tx) error { return t.open(id, lease, label) })
 		return backend.Grant{Session: id, Remaining: lease}, err
 	})
 }
@@ -59,8 +59,7 @@ func (t *tx) open(id string, lease time.Duration, label string) error {
 	if err := t.sweep(id); err != nil {
 		return err
 	}
-	_, err := t.exec(`INSERT INTO sessions (id, label, lease, deadline, revision) VALUES (?, ?, ?, ?, 1)`,
-		id, label, int64(lease), int64(t.now.Add(lease)))
+	_, err := t.exec(insertSession, id, label, int64(lease), int64(t.now.Add(lease)))
 	return err
 }
 
@@ -73,7 +72,7 @@ func (t *tx) sweep(id string) error {
 		if !s.alive(t.now) {
 			dead = append(dead, s.id)
 		}
-	}, `SELECT id, lease, deadline FROM sessions WHERE id > ? ORDER BY id LIMIT 64`, id)
+	}, selectSome, id)
 	for _, id := range dead {
 		if err == nil {
 			err = t.kill(id)
@@ -84,7 +83,7 @@ func (t *tx) sweep(id string) error {
 
 // kill ends a session for good.
 func (t *tx) kill(id string) error {
-	_, err := t.exec(`DELETE FROM sessions WHERE id = ?`, id)
+	_, err := t.exec(deleteSession, id)
 	return err
 }
 
@@ -93,7 +92,7 @@ func (t *tx) kill(id string) error {
 func (t *tx) living(id string) (s session, err error) {
 	err = t.query(func(r row) {
 		s = session{id: id, lease: time.Duration(r.number(0)), deadline: actor.Instant(r.number(1)), revision: r.number(2)}
-	}, `SELECT lease, deadline, revision FROM sessions WHERE id = ?`, id)
+	}, selectSession, id)
 	if err != nil || s.alive(t.now) {
 		return s, err
 	}
@@ -107,8 +106,8 @@ func (t *tx) living(id string) (s session, err error) {
 
 // Renew implements [backend.Driver].
 func (s *Store) Renew(ctx context.Context, session string, known uint64, full bool) (backend.Renewal, error) {
-	return call(ctx, s.renewer, func(j *job) (renewal backend.Renewal, err error) {
-		err = s.renewer.write(j, false, func(t *tx) error {
+	return call(ctx, s.renewer, func() (renewal backend.Renewal, err error) {
+		err = s.renewer.write(ctx, false, func(t *tx) error {
 			renewal, err = t.renew(session, known, full)
 			return err
 		})
@@ -121,7 +120,7 @@ func (t *tx) renew(id string, known uint64, full bool) (backend.Renewal, error) 
 	if err != nil {
 		return backend.Renewal{}, err // R2: there is no way back
 	}
-	if _, err := t.exec(`UPDATE sessions SET deadline = ? WHERE id = ?`, int64(t.now.Add(s.lease)), id); err != nil {
+	if _, err := t.exec(renewSession, int64(t.now.Add(s.lease)), id); err != nil {
 		return backend.Renewal{}, err
 	}
 	r := backend.Renewal{Remaining: s.lease, Revision: uint64(s.revision)}
@@ -136,14 +135,14 @@ func (t *tx) renew(id string, known uint64, full bool) (backend.Renewal, error) 
 func (t *tx) leases(id string) (leases []backend.Lease, err error) {
 	err = t.query(func(r row) {
 		leases = append(leases, backend.Lease{Name: r.text(0), Token: uint64(r.number(1))})
-	}, `SELECT name, token FROM leases WHERE session = ?`, id)
+	}, selectHeld, id)
 	return leases, err
 }
 
 // CloseSession implements [backend.Driver].
 func (s *Store) CloseSession(ctx context.Context, session string) error {
-	_, err := call(ctx, s.writer, func(j *job) (struct{}, error) {
-		err := s.writer.write(j, false, func(t *tx) error { return t.kill(session) })
+	_, err := call(ctx, s.writer, func() (struct{}, error) {
+		err := s.writer.write(ctx, false, func(t *tx) error { return t.kill(session) })
 		return struct{}{}, err
 	})
 	s.wake()

@@ -26,13 +26,12 @@ type Store struct {
 	life context.Context // until Close
 	end  context.CancelFunc
 
-	writer  *worker // opens, acquires, releases, closes
-	renewer *worker // renews, so that nothing else is in the way of that
-	reader  *worker // looks
-	workers sync.WaitGroup
+	writer  *line // opens, acquires, releases, closes
+	renewer *line // renews, so that nothing else of this process is in the way
+	reader  *line // looks
 
 	mu      sync.Mutex
-	current file          // which the workers should have open
+	current file          // which the lines should have open
 	freed   chan struct{} // closed when this process has freed leases
 
 	closing sync.Once
@@ -47,8 +46,8 @@ var (
 
 // environment is what a store takes from the system, and tests from elsewhere.
 type environment struct {
-	clock   actor.Clock                            // shared by all processes that use the file
-	wall    func() time.Time                       // the least token
+	clock   actor.Clock                                // shared by all processes that use the file
+	wall    func() time.Time                           // the least token
 	network func(path string) (kind string, err error) // "" for a local file system
 }
 
@@ -73,8 +72,8 @@ func open(ctx context.Context, path string, env environment) (*Store, error) {
 	}
 	s := &Store{path: resolved, environment: env, freed: make(chan struct{})}
 	s.life, s.end = context.WithCancel(context.Background())
-	s.writer, s.renewer, s.reader = s.start(), s.start(), s.start()
-	_, err = call(ctx, s.writer, func(j *job) (struct{}, error) { return struct{}{}, s.adopt(j) })
+	s.writer, s.renewer, s.reader = newLine(s), newLine(s), newLine(s)
+	_, err = call(ctx, s.writer, func() (struct{}, error) { return struct{}{}, s.adopt(ctx) })
 	if err == nil {
 		err = s.at(s.openDoors())
 	}
@@ -85,25 +84,18 @@ func open(ctx context.Context, path string, env environment) (*Store, error) {
 	return s, nil
 }
 
-// start returns a worker that is at work.
-func (s *Store) start() *worker {
-	w := &worker{store: s, jobs: make(chan *job)}
-	s.workers.Go(w.loop)
-	return w
-}
-
-// openDoors opens the doors of the two workers that write. Each has its own: a
+// openDoors opens the doors of the two lines that write. Each has its own: a
 // door that is open in one place is shut in all others, in this process as well.
 func (s *Store) openDoors() error {
 	for _, d := range []struct {
-		worker *worker
+		line   *line
 		ending string
 	}{{s.writer, "-queue"}, {s.writer, "-next"}, {s.renewer, "-next"}} {
 		door, err := openDoor(s.path + d.ending)
 		if err != nil {
 			return err
 		}
-		d.worker.doors = append(d.worker.doors, door)
+		d.line.doors = append(d.line.doors, door)
 	}
 	return nil
 }
@@ -118,11 +110,11 @@ func (s *Store) Backend() actor.Behavior { return backend.Serve(s) }
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.end()
-		s.workers.Wait()
 		var errs []error
-		for _, w := range []*worker{s.writer, s.renewer, s.reader} {
-			errs = append(errs, w.drop())
-			for _, d := range w.doors {
+		for _, l := range []*line{s.writer, s.renewer, s.reader} {
+			l.turn <- struct{}{} // and nobody's ever after
+			errs = append(errs, l.drop())
+			for _, d := range l.doors {
 				errs = append(errs, d.close())
 			}
 		}
@@ -139,12 +131,12 @@ func (s *Store) file() file {
 }
 
 // adopt makes the store use the file that is at its path now, if it does not yet.
-// It runs on the writer, which gets a connection; the other workers follow.
-func (s *Store) adopt(j *job) error {
+// It is the writer's turn, which gets a connection; the other lines follow.
+func (s *Store) adopt(ctx context.Context) error {
 	if f := s.file(); f.info != nil && f.stillAt(s.path) == nil {
 		return nil
 	}
-	c, err := s.setUp(j)
+	c, err := s.setUp(ctx)
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func (w *watch) look(ctx context.Context, names []string, everything bool) (took
 	if len(ask) == 0 {
 		return 0, nil
 	}
-	v, err := call(ctx, w.store.reader, func(j *job) (view, error) { return w.store.view(j, ask) })
+	v, err := call(ctx, w.store.reader, func() (view, error) { return w.store.view(ctx, ask) })
 	if err != nil {
 		return 0, err
 	}
@@ -114,10 +114,10 @@ type view struct {
 	took    time.Duration
 }
 
-func (s *Store) view(j *job, names []string) (v view, err error) {
+func (s *Store) view(ctx context.Context, names []string) (v view, err error) {
 	began := time.Now()
 	list := array(names)
-	err = s.reader.read(j, func(c *conn) error {
+	err = s.reader.read(ctx, func(c *conn) error {
 		// A change between the two is looked at once more, which does no harm.
 		if v.version, err = c.version(); err != nil {
 			return err
@@ -169,7 +169,7 @@ func (w *watch) wait(ctx context.Context, busy bool, changed, freed <-chan struc
 			return true, nil
 		case <-poll.C:
 		}
-		version, err := call(ctx, w.store.reader, w.store.version)
+		version, err := call(ctx, w.store.reader, func() (version, error) { return w.store.version(ctx) })
 		if err != nil || version != w.version {
 			return true, err
 		}
@@ -178,8 +178,8 @@ func (w *watch) wait(ctx context.Context, busy bool, changed, freed <-chan struc
 	}
 }
 
-func (s *Store) version(j *job) (v version, err error) {
-	err = s.reader.read(j, func(c *conn) error {
+func (s *Store) version(ctx context.Context) (v version, err error) {
+	err = s.reader.read(ctx, func(c *conn) error {
 		v, err = c.version()
 		return err
 	})
