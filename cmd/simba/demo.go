@@ -65,7 +65,7 @@ func (a *app) demo(ctx context.Context) error {
 	d := &demo{app: a, folder: folder, view: newView(os.Stdout)}
 	err = d.run(ctx)
 	d.view.done()
-	if err == nil || ctx.Err() != nil {
+	if err == nil || ctx.Err() != nil || len(d.nodes) == 0 {
 		return errors.Join(causeOf(ctx, err), os.RemoveAll(folder))
 	}
 	return fmt.Errorf("%w (the journal and the logs are in %s)", err, folder)

@@ -46,7 +46,7 @@ func TestRunOnce(t *testing.T) {
 func TestRunStepsDownOnFailure(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	first := w.start("run", "x", "--", "sh", "-c", `echo "begin $SIMBA_TOKEN"; until read line; do :; done; exit 1`)
+	first := w.start("run", "x", "--", "sh", "-c", `echo "begin $SIMBA_TOKEN"; [ -e failed ] || read line; >failed; exit 1`)
 	token := first.begins()
 	second := w.start("run", "x", "--", "sh", "-c", obedient)
 	first.say("")

@@ -53,7 +53,7 @@ func TestMistakes(t *testing.T) {
 		{"lock x --timeout soon -- true", 64, `--timeout: "soon" is not a duration; write ...`},
 		{"lock x --timeout -1ns -- true", 64, `--timeout: -1ns is negative; it must be zero or more`},
 		{"status --lease 5", 64, `--lease: "5" is not a duration; write ...`},
-		{"status --lease 0s", 64, `invalid parameters: the lease is 0s; it must be positive; ...`},
+		{"status --lease 0s", 64, `invalid parameters: the lease is 0s; it must be above zero ...`},
 		{"status --lease 3s --renew-interval 2s", 64, `invalid parameters: the renew interval 2s does not fit twice into the lease 3s; it must be at most 1.5s`},
 		{"status --drift x", 64, `--drift: "x" is not a number; write a fraction, such as 0.01 for one percent`},
 		{"status --drift 0.5", 64, `invalid parameters: the drift is 0.5; it must be at least 0 and below 0.5`},
