@@ -38,7 +38,9 @@ var floors = []floor{
 	{pkg: "docs", tests: "session election lock"},
 	{pkg: ".", core: true, project: "actor term observe backend session election lock task", tests: "backend/sqlite"},
 	{pkg: "cmd/simba/internal/child", outside: "golang.org/x/sys"},
-	{pkg: "cmd/simba", project: ". backend/memory backend/sqlite cmd/simba/internal/child", outside: "github.com/spf13/cobra"},
+	{pkg: "cmd/simba/internal/tty", outside: "golang.org/x/sys"},
+	{pkg: "cmd/simba", project: ". backend/memory backend/sqlite cmd/simba/internal/child cmd/simba/internal/tty",
+		outside: "github.com/spf13/cobra github.com/spf13/pflag", tests: "backend"},
 }
 
 // What every test may import on top of what its package may.

@@ -82,9 +82,11 @@ type Process struct {
 	kill     chan struct{} // closed: end the group now
 	killOnce sync.Once
 
-	done chan struct{} // closed when exit and err are final
-	exit Exit
-	err  error
+	signals sync.Mutex    // held while a signal is sent, so that the group's id is still its own
+	done    chan struct{} // closed when exit and err are final
+	over    bool          // guarded by signals: the group's id may be another's by now
+	exit    Exit
+	err     error
 }
 
 // Start starts the command. ctx bounds the starting only. An error that is a [*StartError] is about the command itself
@@ -97,8 +99,8 @@ func Start(ctx context.Context, cfg Config) (*Process, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("simba: command %q not started: %w", cfg.Args[0], context.Cause(ctx))
 	}
-	if _, err := exec.LookPath(cfg.Args[0]); err != nil {
-		return nil, startError(cfg.Args[0], err)
+	if err := Find(cfg.Args[0]); err != nil {
+		return nil, err
 	}
 	cmd := exec.Command(cfg.Args[0], cfg.Args[1:]...)
 	cmd.Env = append(os.Environ(), cfg.Env...)
@@ -114,6 +116,15 @@ func Start(ctx context.Context, cfg Config) (*Process, error) {
 	}
 	go p.supervise()
 	return p, nil
+}
+
+// Find returns a [*StartError] if there is no such command. It is for those who start it much later, and would rather
+// know now.
+func Find(name string) error {
+	if _, err := exec.LookPath(name); err != nil {
+		return startError(name, err)
+	}
+	return nil
 }
 
 func or(f, standard *os.File) *os.File {
@@ -183,7 +194,10 @@ func (p *Process) supervise() {
 	p.killNow() // ends feed
 	feeding.Wait()
 	p.exit = p.result()
+	p.signals.Lock()
+	defer p.signals.Unlock()
 	p.group.close(p.exit)
+	p.over = true
 }
 
 // drain waits until the command and the rest of its group are gone, and reports whether that came before limit and kill.
