@@ -119,7 +119,8 @@ func TestLatchedDeadlineStays(t *testing.T) {
 	r := newLiveRig(t)
 	o, tm := r.lead("x", 7)
 	r.passUntil(0, params.RenewInterval)
-	m := take[*backend.RenewRequest](r)
+	r.tell(&backend.RenewAnswer{ID: take[*backend.RenewRequest](r).ID, Err: errStore})
+	m := r.renewal()
 	// A reader in between the session's look at its deadline and the extension:
 	// here, in the sink that it calls there.
 	sink := r.sink
@@ -135,6 +136,7 @@ func TestLatchedDeadlineStays(t *testing.T) {
 	if len(ended) != 1 || ended[0].Reason != term.DeadlinePassed {
 		t.Errorf("the owner heard %v, want one DEADLINE_PASSED", ended)
 	}
+	check(t, "resumed", len(eventsOf[observe.SessionResumed](r)), 0)
 }
 
 // R11: a call that hangs is given up after the interval, and only then is the next
