@@ -30,6 +30,7 @@ func TestClose(t *testing.T) {
 			reason = tm.Reason()
 		}
 	})
+	r.invalidWhenEnded(tm)
 	reply := r.ask(session.Close{})
 	m := take[*backend.CloseRequest](r)
 	check(t, "reason when it is closed", reason, term.Stopped)

@@ -16,6 +16,7 @@ import (
 	"github.com/simba-go/simba/backend"
 	"github.com/simba-go/simba/backend/memory"
 	"github.com/simba-go/simba/election"
+	"github.com/simba-go/simba/observe"
 	"github.com/simba-go/simba/session"
 	"github.com/simba-go/simba/sim"
 	"github.com/simba-go/simba/term"
@@ -287,7 +288,11 @@ func (s *sweep) recovers() error {
 	// Close always comes back, and what the client had is free then.
 	closed := make(map[string]bool)
 	for _, cl := range s.Clients {
-		closed[cl.View().Session] = true
+		cl.Sink = func(e observe.Event) {
+			if e, ok := e.(observe.SessionEnded); ok && e.Reason == term.Stopped {
+				closed[e.Session] = true
+			}
+		}
 		reply := cl.Close()
 		if !s.RunUntil(s.params.Lease+time.Second, reply.Done) {
 			return fmt.Errorf("Close of %v does not come back", cl)
