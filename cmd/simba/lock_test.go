@@ -438,3 +438,17 @@ func TestLockCounts(t *testing.T) {
 	}
 	t.Logf("the longest waits: %v", waits)
 }
+
+// A stand-by says today that it could not do the work, and not when it is needed.
+func TestMissingCommandIsNoticedEarly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	holder := w.start("lock", "x", "--", "sh", "-c", patient)
+	holder.begins()
+	for _, command := range []string{"lock", "run"} {
+		standby := w.start(command, "x", "--", "no-such-command")
+		standby.exits(127)
+	}
+	holder.say("0")
+	holder.exits(0)
+}
