@@ -3,8 +3,8 @@ package simba
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -36,6 +36,7 @@ type Client struct {
 
 	mu      sync.Mutex
 	members map[member]struct{}
+	locks   map[string]*Locks // the latest of each name
 }
 
 // The names of the actors without which a client is of no use.
@@ -78,6 +79,7 @@ func newClient(o *options, params session.Params) *Client {
 		gone:     make(chan struct{}),
 		closed:   make(chan struct{}),
 		members:  make(map[member]struct{}),
+		locks:    make(map[string]*Locks),
 	}
 }
 
@@ -118,8 +120,8 @@ func (c *Client) ask(ctx context.Context, to actor.Ref, msg actor.Message) (acto
 }
 
 // carryOut asks for something that is to happen even if ctx is done already, which
-// only ends the wait for it.
-func (c *Client) carryOut(ctx context.Context, to actor.Ref, msg actor.Message) error {
+// only ends the wait for it. What it is, is said by the error for that.
+func (c *Client) carryOut(ctx context.Context, to actor.Ref, msg actor.Message, doing string) error {
 	reply := make(reply, 1)
 	to.Tell(actor.NewRequest(msg, reply))
 	select {
@@ -131,7 +133,7 @@ func (c *Client) carryOut(ctx context.Context, to actor.Ref, msg actor.Message) 
 	case answer := <-reply:
 		return errorOf(answer)
 	default:
-		return context.Cause(ctx)
+		return fmt.Errorf("simba: %s goes on: %w", doing, context.Cause(ctx))
 	}
 }
 
@@ -176,32 +178,26 @@ func (c *Client) askSession(ctx context.Context, msg actor.Message) (actor.Messa
 
 // claim takes names for an owner. It needs no backend, only the client's actors,
 // and so there is nothing that a context would have to bound.
+//
+// The user may see that a lock is over before the lock's actor does, and want the
+// name again. The session knows as soon as it has been asked, and has told the actor
+// by then, which gives the names back before it answers anything else.
 func (c *Client) claim(owner actor.Ref, names ...string) error {
-	for {
-		_, err := c.ask(context.Background(), c.session, session.Join{Names: names, Owner: owner})
-		var inUse *InUseError
-		if !errors.As(err, &inUse) {
-			return err
-		}
-		over := c.lockThatIsOver(inUse.Name)
-		if over == nil {
-			return err
-		}
-		<-over.done // it has given its names back by then
+	over := c.locksThatAreOver(names)
+	err := c.join(owner, names)
+	var inUse *InUseError
+	if len(over) == 0 || !errors.As(err, &inUse) {
+		return err
 	}
+	for _, l := range over {
+		c.abandon(l)
+	}
+	return c.join(owner, names)
 }
 
-// lockThatIsOver returns a lock of the name whose terms have all ended, if there is
-// one. Its actor is about to learn of it, and may learn after the user has.
-func (c *Client) lockThatIsOver(name string) *Locks {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for m := range c.members {
-		if l, ok := m.(*Locks); ok && slices.Contains(l.names, name) && l.over() {
-			return l
-		}
-	}
-	return nil
+func (c *Client) join(owner actor.Ref, names []string) error {
+	_, err := c.ask(context.Background(), c.session, session.Join{Names: names, Owner: owner})
+	return err
 }
 
 // sink takes the events of all actors, on their goroutines. What the user's logger

@@ -22,6 +22,9 @@ func (c *Client) register(m member) error {
 		return ErrClosed
 	}
 	c.members[m] = struct{}{}
+	if l, ok := m.(*Locks); ok {
+		l.index()
+	}
 	return nil
 }
 
@@ -33,6 +36,9 @@ func (c *Client) unregister(m member) {
 		return
 	}
 	delete(c.members, m)
+	if l, ok := m.(*Locks); ok {
+		l.unindex()
+	}
 	c.checkGone()
 }
 

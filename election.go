@@ -163,11 +163,7 @@ func (e *Election) Done() <-chan struct{} { return e.done }
 // that is done first, while the handover goes on. From within a callback or a task
 // it starts the work and returns nil.
 func (e *Election) Stop(ctx context.Context) error {
-	err := e.ask(ctx, election.Stop{})
-	if err == nil || errors.Is(err, ErrClosed) {
-		return nil
-	}
-	return fmt.Errorf("simba: stopping %q goes on: %w", e.name, err)
+	return ignoreClosed(e.ask(ctx, election.Stop{}, "stopping"))
 }
 
 // StepDown hands the term over like Stop, but the election stays started and
@@ -182,23 +178,27 @@ func (e *Election) StepDown(ctx context.Context, cooldown time.Duration) error {
 	if e.view.Load().Status == StatusStopped {
 		return &StoppedError{Name: e.name}
 	}
-	err := e.ask(ctx, election.StepDown{Cooldown: cooldown})
-	var stopped *StoppedError
-	switch {
-	case err == nil, errors.As(err, &stopped):
-		return err
-	case errors.Is(err, ErrClosed):
+	err := e.ask(ctx, election.StepDown{Cooldown: cooldown}, "stepping down from")
+	if errors.Is(err, ErrClosed) {
 		return &StoppedError{Name: e.name}
 	}
-	return fmt.Errorf("simba: stepping down from %q goes on: %w", e.name, err)
+	return err
 }
 
 // ask asks the election's actor, and only tells it from within a callback or task,
 // which must not wait for itself.
-func (e *Election) ask(ctx context.Context, msg actor.Message) error {
+func (e *Election) ask(ctx context.Context, msg actor.Message, doing string) error {
 	if e.client.insiders.Inside(ctx) {
 		e.ref.Tell(actor.NewRequest(msg, nobody{}))
 		return nil
 	}
-	return e.client.carryOut(ctx, e.ref, msg)
+	return e.client.carryOut(ctx, e.ref, msg, fmt.Sprintf("%s %q", doing, e.name))
+}
+
+// ignoreClosed is for calls that want something to be over.
+func ignoreClosed(err error) error {
+	if errors.Is(err, ErrClosed) {
+		return nil
+	}
+	return err
 }

@@ -27,7 +27,6 @@ type Locks struct {
 	client *Client
 	ref    actor.Ref
 	names  []string
-	done   chan struct{} // closed when the actor has ended
 
 	// Under the client's mutex. The terms are set once, before anybody else has l.
 	terms []*Term
@@ -51,11 +50,11 @@ func (l *Locks) Release(ctx context.Context) error {
 		l.release()
 		return nil
 	}
-	err := l.client.carryOut(ctx, l.ref, lock.Release{})
-	if err == nil || errors.Is(err, ErrClosed) {
-		return nil
+	err := l.client.carryOut(ctx, l.ref, lock.Release{}, "releasing "+quoted(l.names))
+	if ctx.Err() != nil {
+		l.client.abandon(l) // so that the names are free for another lock when this returns
 	}
-	return fmt.Errorf("simba: releasing %s goes on: %w", quoted(l.names), err)
+	return ignoreClosed(err)
 }
 
 // release starts to release.
@@ -73,15 +72,24 @@ func (l *Locks) letGo() {
 	l.release()
 }
 
-// over reports whether the lock was held, and all of its terms have ended. It is
+// over reports whether the lock was held, and no term of it is valid any more. It is
 // called with the client's mutex held.
 func (l *Locks) over() bool {
-	for _, t := range l.terms {
-		if t.Reason() == NotEnded {
-			return false
+	return len(l.terms) > 0 && !slices.ContainsFunc(l.terms, (*Term).Valid)
+}
+
+// locksThatAreOver returns the latest locks of the names that are over and have not
+// ended yet.
+func (c *Client) locksThatAreOver(names []string) []*Locks {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var over []*Locks
+	for _, name := range names {
+		if l := c.locks[name]; l != nil && l.over() {
+			over = append(over, l)
 		}
 	}
-	return len(l.terms) > 0
+	return over
 }
 
 // Lock waits until it holds name or ctx is done; then the error is a
@@ -141,9 +149,9 @@ func (c *Client) acquire(ctx context.Context, how lock.Acquire, names []string) 
 	if ctx.Err() != nil {
 		return nil, &NotAcquiredError{Names: names, Cause: context.Cause(ctx)}
 	}
-	l := &Locks{client: c, names: names, done: make(chan struct{})}
+	l := &Locks{client: c, names: names}
 	behavior := lock.New(lock.Config{Names: names, Session: c.session, Sink: c.lockSink})
-	l.ref = c.system.Spawn("lock "+names[0], watched{behavior, l.ended})
+	l.ref = c.system.Spawn("lock "+names[0], watched{behavior, func() { c.unregister(l) }})
 	if err := c.claim(l.ref, names...); err != nil {
 		c.system.Stop(l.ref)
 		return nil, err
@@ -162,10 +170,20 @@ func (c *Client) acquire(ctx context.Context, how lock.Acquire, names []string) 
 	return l, nil
 }
 
-// ended runs when the lock's actor has ended.
-func (l *Locks) ended() {
-	l.client.unregister(l)
-	close(l.done)
+// index makes the lock the latest one of its names. It and unindex are called with
+// the client's mutex held.
+func (l *Locks) index() {
+	for _, name := range l.names {
+		l.client.locks[name] = l
+	}
+}
+
+func (l *Locks) unindex() {
+	for _, name := range l.names {
+		if l.client.locks[name] == l {
+			delete(l.client.locks, name)
+		}
+	}
 }
 
 // notAcquired gives up, and explains.
@@ -190,8 +208,5 @@ func (c *Client) abandon(l *Locks) error {
 	_, err := c.ask(context.Background(), l.ref, lock.Abandon{})
 	// The lock has told the session before it answered, so the names are free for
 	// whoever asks the session after this.
-	if errors.Is(err, ErrClosed) {
-		return nil
-	}
-	return err
+	return ignoreClosed(err)
 }

@@ -17,10 +17,10 @@ func TestOptionsNameEveryBrokenRule(t *testing.T) {
 		opts []simba.Option
 		want []string // one for each broken rule, in order
 	}{
-		{"lease", []simba.Option{simba.WithLease(-time.Second)}, []string{"the lease is -1s; it must be positive"}},
-		{"zero lease", []simba.Option{simba.WithLease(0)}, []string{"the lease is 0s; it must be positive"}},
-		{"overflow", []simba.Option{simba.WithLease(math.MaxInt64)}, []string{"the lease is 2562047h47m16.854775807s; it must be at most"}},
-		{"renew", []simba.Option{simba.WithRenewInterval(0)}, []string{"the renew interval is 0s; it must be positive"}},
+		{"lease", []simba.Option{simba.WithLease(-time.Second)}, []string{"the lease is -1s; it must be above zero"}},
+		{"zero lease", []simba.Option{simba.WithLease(0)}, []string{"the lease is 0s; it must be above zero"}},
+		{"overflow", []simba.Option{simba.WithLease(math.MaxInt64)}, []string{"the lease is 2562047h47m16.854775807s; it must be"}},
+		{"renew", []simba.Option{simba.WithRenewInterval(0)}, []string{"the renew interval is 0s; it must be above zero"}},
 		{"renew does not fit", []simba.Option{simba.WithRenewInterval(8 * time.Second)},
 			[]string{"the renew interval 8s does not fit twice into the lease 15s; it must be at most 7.5s"}},
 		{"drift", []simba.Option{simba.WithDrift(0.5)}, []string{"the drift is 0.5; it must be at least 0 and below 0.5"}},
@@ -29,7 +29,7 @@ func TestOptionsNameEveryBrokenRule(t *testing.T) {
 		{"margin too large", []simba.Option{simba.WithMargin(12 * time.Second)},
 			[]string{"a lease of 15s with drift 0.01 and margin 12s can be relied on for 2.85s, which must be more than the renew interval 5s"}},
 		{"jitter", []simba.Option{simba.WithRetryJitter(-1)}, []string{"the retry jitter is -1ns; it must not be negative"}},
-		{"back-off", []simba.Option{simba.WithMinBackoff(0)}, []string{"the minimum back-off is 0s; it must be positive"}},
+		{"back-off", []simba.Option{simba.WithMinBackoff(0)}, []string{"the minimum back-off is 0s; it must be above zero"}},
 		{"long back-off", []simba.Option{simba.WithMinBackoff(time.Minute)},
 			[]string{"the minimum back-off 1m0s is longer than the renew interval 5s"}},
 		{"label", []simba.Option{simba.WithLabel("")}, []string{"the label has 0 bytes; it must have 1 to 256"}},
@@ -42,7 +42,7 @@ func TestOptionsNameEveryBrokenRule(t *testing.T) {
 		{"many", []simba.Option{
 			simba.WithLease(time.Second), simba.WithRenewInterval(-1), simba.WithDrift(-1), simba.WithMargin(-1),
 			simba.WithRetryJitter(-1), simba.WithMinBackoff(-1), simba.WithLabel("\t"),
-		}, []string{"renew interval", "back-off", "margin", "jitter", "drift", "label"}},
+		}, []string{"renew interval", "back-off", "margin", "drift", "jitter", "label"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

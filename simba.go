@@ -104,10 +104,10 @@ const (
 const (
 	// Hold keeps the lease and does not run the task again in this term.
 	Hold = election.Hold
-	// Restart runs the task again in the same term, after a back-off if it failed.
+	// Restart runs the task again in the same term: at once if it has returned nil
+	// after a run of at least a renew interval, and after a back-off otherwise.
 	Restart = election.Restart
-	// Yield steps down, with a back-off as the cooldown if the task failed, and
-	// contends again.
+	// Yield steps down and contends again, after a cooldown of such a pause.
 	Yield = election.Yield
 	// Finish stops the election.
 	Finish = election.Finish

@@ -25,11 +25,11 @@ var explosions = []struct {
 	{"error", func() { panic(io.ErrUnexpectedEOF) }, func(e *actor.PanicError) bool {
 		return errors.Is(e, io.ErrUnexpectedEOF)
 	}},
-	{"nil", func() { panic(nil) }, func(e *actor.PanicError) bool { //lint:ignore SA5012 on purpose
+	{"nil", func() { panic(nil) }, func(e *actor.PanicError) bool {
 		var none *runtime.PanicNilError
 		return errors.As(e, &none)
 	}},
-	{"runtime error", func() { var m map[int]int; m[1] = 1 }, func(e *actor.PanicError) bool {
+	{"runtime error", func() { var nobody actor.Behavior; nobody.Receive(nil, nil) }, func(e *actor.PanicError) bool {
 		var re runtime.Error
 		return errors.As(e, &re)
 	}},

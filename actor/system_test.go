@@ -174,8 +174,7 @@ func TestSpawnAndGoRaceWithShutdown(t *testing.T) {
 	for range 200 {
 		s := actor.NewSystem()
 		var started, stopped, worked atomic.Int64
-		var behavior actor.BehaviorFunc
-		behavior = func(ctx actor.Context, msg actor.Message) {
+		behavior := func(ctx actor.Context, msg actor.Message) {
 			switch msg.(type) {
 			case actor.Started:
 				started.Add(1)
@@ -197,7 +196,7 @@ func TestSpawnAndGoRaceWithShutdown(t *testing.T) {
 		for range 3 {
 			spawners.Go(func() {
 				for range 10 {
-					s.Spawn("racer", behavior).Tell(1)
+					s.Spawn("racer", actor.BehaviorFunc(behavior)).Tell(1)
 					runtime.Gosched()
 				}
 			})

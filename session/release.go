@@ -187,7 +187,7 @@ func (s *session) forgetFloors() {
 	}
 	n := 0
 	for n < len(s.out.settled) && s.out.settled[n].lastID < oldest {
-		if l := s.out.settled[n].lease; s.out.floors[l.Name] == l.Token {
+		if l := s.out.settled[n].lease; s.out.floors[l.Name] == l.Token && s.out.pending[l] == nil {
 			delete(s.out.floors, l.Name)
 		}
 		n++

@@ -108,7 +108,7 @@ func (s *session) begin(ctx actor.Context, g backend.Grant, sentAt, deadline act
 	s.Sink(observe.SessionOpened{Session: s.id, Remaining: s.deadline.Remaining()})
 	s.adapt(g.Remaining)
 	s.scheduleRenewal(ctx, sentAt.Add(s.interval).Sub(ctx.Now()))
-	s.armDeadline(ctx, s.id)
+	s.armDeadline(ctx)
 	s.publish()
 	for _, ref := range s.waiting {
 		ctx.Send(ref, Done{})
@@ -136,14 +136,12 @@ func (s *session) scheduleRenewal(ctx actor.Context, d time.Duration) {
 	if s.nextRenew != nil {
 		s.nextRenew.Stop()
 	}
-	s.nextRenew = ctx.After(d, renewNow{s.id})
+	s.nextRenew = ctx.After(d, renewNow{})
 }
 
-// renew sends the one renewal of an interval.
-func (s *session) renew(ctx actor.Context, id string) {
-	if id != s.id || s.id == "" || s.renewing.id != 0 {
-		return
-	}
+// renew sends the one renewal of an interval. None is under way: the next one is
+// scheduled when the last was answered or given up (R11).
+func (s *session) renew(ctx actor.Context) {
 	c := s.newCall(ctx, s.interval)
 	s.renewals++ // R24: what is installed from now on is beyond this one's judgement
 	s.renewing = call{id: c.ID, sentAt: ctx.Now(), timeout: ctx.After(c.Timeout, renewTimeout{c.ID})}
@@ -214,7 +212,7 @@ func (s *session) extend(ctx actor.Context, r backend.Renewal) {
 	s.tries, s.lastErr = 0, nil
 	s.adapt(r.Remaining)
 	s.scheduleRenewal(ctx, sentAt.Add(s.interval).Sub(ctx.Now()))
-	s.armDeadline(ctx, s.id)
+	s.armDeadline(ctx)
 	if r.Complete {
 		// At most one renewal is under way, so this was the last one that was sent.
 		s.reconcile(ctx, r, s.renewals)
@@ -224,15 +222,12 @@ func (s *session) extend(ctx actor.Context, r backend.Renewal) {
 
 // armDeadline looks at the deadline when it is due, and again if it finds the
 // timer early. Validity does not wait for that, those who wait for a term's end do.
-func (s *session) armDeadline(ctx actor.Context, id string) {
-	if id != s.id || s.id == "" {
-		return
-	}
+func (s *session) armDeadline(ctx actor.Context) {
 	at, _ := s.deadline.At()
 	if s.atDeadline != nil {
 		s.atDeadline.Stop()
 	}
-	s.atDeadline = ctx.After(at.Sub(ctx.Now()), deadlineNow{s.id})
+	s.atDeadline = ctx.After(at.Sub(ctx.Now()), deadlineNow{})
 }
 
 // checkDeadline ends the session if its deadline has passed, and reports that.

@@ -15,7 +15,7 @@ import (
 	"github.com/simba-go/simba/term"
 )
 
-// Config is what a session needs. All fields but View are required.
+// Config is what a session needs: its Params, a Sink for its events, and more. All fields but View are required.
 type Config struct {
 	Params  Params
 	Label   string      // shown to people as the holder
@@ -105,13 +105,14 @@ type held struct {
 	since uint64
 }
 
-// Timers of the session itself. Those of an incarnation carry its id.
+// Timers of the session itself. Those of an incarnation are stopped with it, and a
+// timer that was stopped is never delivered.
 type (
 	openNow      struct{}
 	openTimeout  struct{ id uint64 }
-	renewNow     struct{ session string }
+	renewNow     struct{}
 	renewTimeout struct{ id uint64 }
-	deadlineNow  struct{ session string }
+	deadlineNow  struct{}
 )
 
 // Receive handles one message.
@@ -175,11 +176,13 @@ func (s *session) timer(ctx actor.Context, msg actor.Message) {
 	case openTimeout:
 		s.openGivenUp(ctx, m.id)
 	case renewNow:
-		s.renew(ctx, m.session)
+		s.renew(ctx)
 	case renewTimeout:
 		s.renewGivenUp(ctx, m.id)
 	case deadlineNow:
-		s.armDeadline(ctx, m.session)
+		if s.id != "" { // or Receive has found that it has passed
+			s.armDeadline(ctx)
+		}
 	case beatNow:
 		s.beatAll(ctx)
 	case flushNow:

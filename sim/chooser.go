@@ -29,4 +29,10 @@ func (w *World) Once(label string, odds int64) bool {
 }
 
 // Choose draws a decision from the world's chooser.
-func (w *World) Choose(label string, n int64) int64 { return w.chooser.Choose(label, n) }
+func (w *World) Choose(label string, n int64) int64 {
+	gaveUp := true
+	defer func() { w.gaveUp = gaveUp }()
+	chosen := w.chooser.Choose(label, n)
+	gaveUp = false
+	return chosen
+}

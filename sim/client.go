@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -17,7 +16,7 @@ import (
 // Client is a process that uses the library, on a machine of its own.
 type Client struct {
 	*Node
-	Session   actor.Ref
+	Session   actor.Ref            // of the process that runs now
 	Elections map[string]*Election // by name, of the process that runs now
 	// Sink is told of all events; it may be nil.
 	Sink observe.Sink
@@ -93,24 +92,30 @@ type Election struct {
 	view   atomic.Pointer[election.Snapshot]
 }
 
-// Elect makes the client contend for name. An election of that name must have been
-// stopped before.
+// Elect makes the client contend for name, as soon as none of its other elections
+// and locks has that name any more.
 func (c *Client) Elect(name string, s Script) *Election {
 	e := &Election{name: name, client: c}
-	h := c.Spawn("host of "+name, &host{world: c.world, script: s, name: name})
+	h := c.Spawn("host of "+name, NewHost(c.world, name, s))
 	e.ref = c.Spawn("election "+name, election.New(election.Config{
 		Name: name, Session: c.Session, Host: h, Listens: s.Callback != nil, Works: s.Task != nil,
 		AfterReturn: s.AfterReturn, AfterFailure: s.AfterFailure,
 		Params: c.cluster.Params, Sink: c.sink, View: &e.view,
 	}))
 	c.Elections[name] = e
-	ask(c.Session, session.Join{Names: []string{name}, Owner: e.ref}, func(answer actor.Message) {
-		if err, ok := answer.(error); ok {
-			panic(fmt.Sprintf("sim: %s cannot contend for %s: %v", c, name, err))
-		}
-		e.ref.Tell(election.Start{})
-	})
+	e.join(c.Session)
 	return e
+}
+
+func (e *Election) join(at actor.Ref) {
+	ask(at, session.Join{Names: []string{e.name}, Owner: e.ref}, func(answer actor.Message) {
+		switch answer.(type) {
+		case session.Done:
+			e.ref.Tell(election.Start{})
+		case *session.InUseError: // a task of a stopped election still runs, for example
+			e.client.world.In(e.client.cluster.Params.MinBackoff, func() { e.join(at) })
+		}
+	})
 }
 
 // Status returns where the election stands.
@@ -119,9 +124,14 @@ func (e *Election) Status() election.Status { return e.view.Load().Status }
 // Term returns the term that the election holds now, or nil.
 func (e *Election) Term() *term.Term { return e.view.Load().Term }
 
-// Stop asks the election to hand over and to end.
-func (e *Election) Stop() *Reply {
-	return ask(e.ref, election.Stop{}, nil)
+// Stop asks the election to hand over and to end, and calls each then, which may
+// contend for the same name again, when that is done.
+func (e *Election) Stop(then ...func()) *Reply {
+	return ask(e.ref, election.Stop{}, func(actor.Message) {
+		for _, f := range then {
+			f()
+		}
+	})
 }
 
 // StepDown asks the election to hand over, and not to contend for a while.

@@ -30,7 +30,7 @@ type Work struct {
 	// Deaf tasks do not heed that their context is cancelled. Others return Tidies
 	// after that.
 	Deaf   bool
-	Tidies time.Duration
+	Tidies time.Duration // from the cancellation to the return
 	// Err is what the task returns.
 	Err error
 }
@@ -44,8 +44,7 @@ func Diligent(*term.Term) Work { return Work{} }
 // errRefused is what the executor of a [Script] says.
 var errRefused = errors.New("sim: the executor refuses")
 
-// host is an election's host that acts out a script. It fails the world when the
-// election asks for what it must not: two things at once, or out of order.
+// host is an election's host that acts out a script.
 type host struct {
 	world  *World
 	script Script
@@ -57,6 +56,12 @@ type host struct {
 	exit    actor.Timer
 	work    Work
 	replyTo actor.Ref
+}
+
+// NewHost returns the behaviour of the host of an election of that name. It fails
+// the world when the election asks for what it must not.
+func NewHost(w *World, name string, s Script) actor.Behavior {
+	return &host{world: w, name: name, script: s}
 }
 
 type (

@@ -59,8 +59,7 @@ func (n *Node) Resume() {
 	held := n.held
 	n.held = nil
 	for _, e := range held {
-		e.at = n.world.now
-		heap.Push(&n.world.events, e) // in its old place: before what was sent after it
+		heap.Push(&n.world.events, e) // in its old place: before all that is due now
 	}
 }
 
@@ -78,7 +77,7 @@ func (n *Node) Crash() {
 func (n *Node) Spawn(name string, b actor.Behavior) actor.Ref { return n.spawn(name, b, nil) }
 
 func (n *Node) spawn(name string, b actor.Behavior, parent *process) *process {
-	p := &process{node: n, name: n.name + "/" + name, behavior: b, parent: parent, arrivals: make(map[*process]actor.Instant)}
+	p := &process{node: n, name: n.name + "/" + name, behavior: b, parent: parent}
 	n.actors[p] = struct{}{}
 	n.world.push(&event{at: n.world.now, to: p, msg: actor.Started{}})
 	return p

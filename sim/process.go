@@ -17,10 +17,8 @@ type process struct {
 	parent   *process
 	stopping bool
 	ended    bool
-	crashed  bool // ended with its machine
-	// arrivals is when the last message to another actor of the machine arrives:
-	// the next one must not overtake it.
-	arrivals map[*process]actor.Instant
+	crashed  bool          // ended with its machine
+	ready    actor.Instant // when it gets to what is last in its mailbox
 }
 
 var _ actor.Context = (*process)(nil)
@@ -46,7 +44,11 @@ func (p *process) receive(msg actor.Message) {
 // call lets the behaviour handle one message, and returns its panic.
 func (p *process) call(msg actor.Message) (err error) {
 	defer func() {
-		if v := recover(); v != nil {
+		v := recover()
+		switch {
+		case p.node.world.gaveUp:
+			panic(v)
+		case v != nil:
 			err = &actor.PanicError{Where: p.name, Value: v, Stack: debug.Stack()}
 		}
 	}()
@@ -63,7 +65,7 @@ func (p *process) finish(err error) {
 	if p.parent != nil {
 		p.Send(p.parent, actor.Exited{Ref: p, Err: err})
 	}
-	p.behavior, p.arrivals = nil, nil
+	p.behavior = nil
 }
 
 // Tell sends from outside of any actor: at once, and without a network.
@@ -92,23 +94,12 @@ func (p *process) Send(to actor.Ref, msg actor.Message) {
 	case !ok:
 		to.Tell(msg)
 	case q.node == p.node:
-		w.push(&event{at: p.arrival(q), to: q, msg: msg})
+		q.Tell(msg)
 	default:
 		for _, d := range w.Network(p.node, q.node, msg) {
 			w.push(&event{at: w.now.Add(d), to: q, msg: msg})
 		}
 	}
-}
-
-// arrival is when a message that is sent now reaches another actor of the machine.
-func (p *process) arrival(q *process) actor.Instant {
-	w := p.node.world
-	if w.Hop == nil {
-		return w.now
-	}
-	at := max(w.now.Add(w.Hop()), p.arrivals[q])
-	p.arrivals[q] = at
-	return at
 }
 
 func (p *process) Spawn(name string, b actor.Behavior) actor.Ref {
@@ -150,7 +141,7 @@ func (t *timer) Stop() bool {
 
 // record adds a step to the trace.
 func (w *World) record(e *event) {
-	line := fmt.Sprintf("%d %s %s\n", e.at, e.to.name, describe(e.msg))
+	line := fmt.Sprintf("%d %s %s\n", w.now, e.to.name, describe(e.msg))
 	w.hash.Write([]byte(line))
 	if w.trace != nil {
 		w.trace.Write([]byte(line))

@@ -25,9 +25,9 @@ type World struct {
 	// Network says how a message travels from one machine to another. By default
 	// it arrives once and at once.
 	Network Network
-	// Hop says how long a message takes between two actors of one machine; nil
-	// means no time. Whatever it says, they stay in order.
-	Hop func() time.Duration
+	// Lag says how long a message waits in an actor's mailbox; nil means no time.
+	// Whatever it says, actors take their messages in the order of arrival.
+	Lag func() time.Duration
 	// OnReport is told of what actors report, their panics included. By default
 	// the world fails: a report is a bug of a behaviour.
 	OnReport func(from actor.Ref, err error)
@@ -40,6 +40,7 @@ type World struct {
 	steps   uint64
 	dead    uint64
 	err     error
+	gaveUp  bool // the chooser did, by a panic, which is for whoever runs the world
 
 	trace io.Writer
 	hash  hashWriter
@@ -115,6 +116,7 @@ type event struct {
 	msg   actor.Message
 	timer *timer // that delivers msg; nil for messages
 	call  func() // instead of a message
+	taken bool   // the mailbox has it, and at is when the actor gets to it
 }
 
 type eventHeap []*event
@@ -157,7 +159,7 @@ func (w *World) Step() bool {
 		return false
 	}
 	e := heap.Pop(&w.events).(*event)
-	w.now = e.at
+	w.now = max(w.now, e.at) // what a paused machine has held is due since long
 	switch {
 	case e.call != nil:
 		e.call()
@@ -165,6 +167,12 @@ func (w *World) Step() bool {
 		return true
 	case e.to.ended:
 		w.deadLetter(e)
+		return true
+	case w.Lag != nil && !e.taken:
+		e.taken = true
+		e.to.ready = max(w.now.Add(w.Lag()), e.to.ready)
+		e.at = e.to.ready
+		w.push(e)
 		return true
 	case e.to.node.paused:
 		e.to.node.held = append(e.to.node.held, e)

@@ -122,7 +122,11 @@ func (s *suite) openFor(lease time.Duration, label string) *client {
 // doomed begins a session that owns the names and is not renewed.
 func (s *suite) doomed(names ...string) (*client, []uint64) {
 	s.Helper()
-	lease := s.config.Lease
+	return s.doomedFor(s.config.Lease, names...)
+}
+
+func (s *suite) doomedFor(lease time.Duration, names ...string) (*client, []uint64) {
+	s.Helper()
 	for range tries {
 		c := s.openFor(lease, "doomed")
 		outcomes, err := c.tryAcquire(false, names...)

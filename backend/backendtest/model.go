@@ -23,17 +23,30 @@ const modelCheck = "BehavesLikeTheModel"
 // same token exactly where the model has the same, a greater one where it has a
 // new one. If the store's time can be moved, time passes.
 func compareWithModel(tb testing.TB, c Config) {
+	var s *suite
+	scope := &scope{TB: tb}
+	defer func() { scope.end() }()
+	runs := 0
 	rapid.Check(tb, func(t *rapid.T) {
-		scope := &scope{TB: tb}
-		defer scope.end()
-		m := newComparison(newSuite(scope, c))
+		// Opening a store may be the most expensive part, so runs share one, with
+		// names of their own. After a failure, that store says nothing any more.
+		if s == nil {
+			scope.end()
+			s = newSuite(scope, c)
+		}
+		shared := s
+		s = nil
+		runs++
+		m := newComparison(shared, fmt.Sprint(runs))
 		m.open(t)
 		m.open(t)
 		t.Repeat(m.actions())
+		m.end(t)
+		s = shared
 	})
 }
 
-// scope is a [testing.TB] whose cleanups run when a part of the test ends.
+// scope is a [testing.TB] whose cleanups run when end is called.
 type scope struct {
 	testing.TB
 	cleanups []func()
@@ -53,6 +66,7 @@ type comparison struct {
 	suite    *suite
 	model    *memory.Model
 	now      actor.Instant // the model's time
+	names    []string      // that sessions compete for
 	sessions []*pair
 	tokens   map[string][]tokenPair // the tokens of each name, in the order of its terms
 }
@@ -74,14 +88,14 @@ type revision struct {
 	leases []backend.Lease // theirs
 }
 
-// The names that sessions compete for.
-var contested = []string{"a", "A", "b", "c.d", "e:1"}
-
 // maxLiving is how many living sessions compete at a time.
 const maxLiving = 3
 
-func newComparison(s *suite) *comparison {
+func newComparison(s *suite, run string) *comparison {
 	m := &comparison{suite: s, model: memory.NewModel(memory.Config{}), tokens: make(map[string][]tokenPair)}
+	for _, name := range []string{"a", "A", "b", "c.d", "e:1"} {
+		m.names = append(m.names, run+name)
+	}
 	m.sessions = []*pair{{driver: s.drivers[0], theirs: "ghost", ours: "ghost"}} // one that never was
 	return m
 }
@@ -97,7 +111,7 @@ func (m *comparison) actions() map[string]func(*rapid.T) {
 		"free":    m.free,
 		"close":   m.close,
 		"inspect": func(t *rapid.T) {
-			m.inspect(t, rapid.SliceOfN(rapid.SampledFrom(contested), 0, 8).Draw(t, "names"))
+			m.inspect(t, rapid.SliceOfN(rapid.SampledFrom(m.names), 0, 8).Draw(t, "names"))
 		},
 		"": func(t *rapid.T) { m.inspect(t, nil) }, // after each of the others
 	}
@@ -240,7 +254,7 @@ func (m *comparison) theirToken(t *rapid.T, name string, ours uint64) uint64 {
 
 func (m *comparison) acquire(t *rapid.T, all bool) {
 	p := m.session(t)
-	names := rapid.SliceOfNDistinct(rapid.SampledFrom(contested), 0, len(contested), rapid.ID).Draw(t, "names")
+	names := rapid.SliceOfNDistinct(rapid.SampledFrom(m.names), 0, len(m.names), rapid.ID).Draw(t, "names")
 	ctx, cancel := m.suite.call()
 	defer cancel()
 	theirs, err := p.driver.Acquire(ctx, p.theirs, names, all)
@@ -303,7 +317,7 @@ func (m *comparison) holder(t *rapid.T, theirs, ours backend.Holder) {
 func (m *comparison) free(t *rapid.T) {
 	p := m.session(t)
 	var theirs, ours []backend.Lease
-	for _, h := range m.model.Inspect(m.now, contested) {
+	for _, h := range m.model.Inspect(m.now, m.names) {
 		if h.Session == p.ours && rapid.Bool().Draw(t, h.Name) {
 			theirs = append(theirs, backend.Lease{Name: h.Name, Token: m.theirToken(t, h.Name, h.Token)})
 			ours = append(ours, backend.Lease{Name: h.Name, Token: h.Token})
@@ -315,7 +329,7 @@ func (m *comparison) free(t *rapid.T) {
 // release releases what anybody may own, or owned once.
 func (m *comparison) release(t *rapid.T) {
 	p := m.session(t)
-	names := rapid.SliceOfNDistinct(rapid.SampledFrom(contested), 0, len(contested), rapid.ID).Draw(t, "names")
+	names := rapid.SliceOfNDistinct(rapid.SampledFrom(m.names), 0, len(m.names), rapid.ID).Draw(t, "names")
 	var theirs, ours []backend.Lease
 	for _, name := range names {
 		token := m.anyToken(t, name)
@@ -352,8 +366,18 @@ func (m *comparison) anyToken(t *rapid.T, name string) tokenPair {
 	return last
 }
 
-func (m *comparison) close(t *rapid.T) {
-	p := m.session(t)
+func (m *comparison) close(t *rapid.T) { m.closes(t, m.session(t)) }
+
+// end leaves nothing behind for the next run.
+func (m *comparison) end(t *rapid.T) {
+	for _, p := range m.living() {
+		m.closes(t, p)
+	}
+	m.inspect(t, nil)
+}
+
+func (m *comparison) closes(t *rapid.T, p *pair) {
+	t.Helper()
 	ctx, cancel := m.suite.call()
 	defer cancel()
 	if err := p.driver.CloseSession(ctx, p.theirs); err != nil {

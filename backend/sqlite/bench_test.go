@@ -25,7 +25,7 @@ type bare struct {
 // newBare makes a database like the store's with one session in it.
 func newBare(b *testing.B) *bare {
 	path := filepath.Join(b.TempDir(), "bare.db")
-	if err := opened(b, path, systemEnvironment(b)).Close(); err != nil {
+	if err := opened(b, path, system()).Close(); err != nil {
 		b.Fatal(err)
 	}
 	conn, err := new(sqlite.Driver).Open(dsn(path, "rw"))
@@ -109,14 +109,14 @@ type bench struct {
 }
 
 func newBench(b *testing.B) *bench {
-	s := opened(b, filepath.Join(b.TempDir(), "leases.db"), systemEnvironment(b))
+	s := fresh(b, system())
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	b.Cleanup(cancel)
 	grant, err := s.Open(ctx, time.Hour, "bench")
 	if err != nil {
 		b.Fatal(err)
 	}
-	return &bench{b, s, ctx, grant.Session}
+	return &bench{b, s.Store, ctx, grant.Session}
 }
 
 func (b *bench) win(names ...string) []backend.Lease {

@@ -104,12 +104,6 @@ func (c *conn) query(each func(r row), query string, args ...any) error {
 	return errors.Join(err, rows.Close())
 }
 
-// number returns the one number that a query yields.
-func (c *conn) number(query string) (n int64, err error) {
-	err = c.query(func(r row) { n = r.number(0) }, query)
-	return n, err
-}
-
 func (c *conn) prepare(query string) (driver.Stmt, error) {
 	if s, ok := c.prepared[query]; ok {
 		return s, nil

@@ -68,7 +68,7 @@ func explain(err error) error {
 	case codeNotDatabase:
 		return because(ErrNotDatabase, err)
 	case codeCantOpen:
-		return because(ErrReadOnly, err)
+		return fmt.Errorf("SQLite cannot open the file, or make the ones beside it; both need a folder that is writable, and this process file descriptors that are left: %w", err)
 	}
 	return err
 }

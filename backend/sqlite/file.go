@@ -9,45 +9,69 @@ import (
 	"strings"
 )
 
-// file is the identity of a file. It is taken from the path: to open the database
-// beside SQLite would be a mistake, because POSIX drops the locks that a process
-// has on a file, all of them, when it closes that file once.
-type file struct{ info os.FileInfo }
+// file is the identity of a database: of its file, and of the two with which SQLite
+// keeps its users apart. It is taken from their paths: to open one of them beside
+// SQLite would be a mistake, because POSIX drops the locks that a process has on a
+// file, all of them, when it closes that file once.
+type file [3]os.FileInfo
 
-func (f file) same(other file) bool {
-	return f.info != nil && other.info != nil && os.SameFile(f.info, other.info)
+var endings = [3]string{"", "-wal", "-shm"}
+
+// identify returns the files at path while SQLite has them open.
+func identify(path string) (f file, err error) {
+	for i, ending := range endings {
+		if f[i], err = os.Stat(path + ending); err != nil {
+			return f, because(ErrReplaced, err)
+		}
+	}
+	return f, nil
 }
 
-// identify returns the file that path names, and none if there is nothing.
-func identify(path string) (file, error) {
+func (f file) same(other file) bool { return same(f[0], other[0]) }
+
+func same(a, b os.FileInfo) bool { return a != nil && b != nil && os.SameFile(a, b) }
+
+// stillAt returns ErrReplaced unless path names the files.
+func (f file) stillAt(path string) error {
+	now, err := identify(path)
+	if err != nil {
+		return err
+	}
+	for i, ending := range endings {
+		if !same(f[i], now[i]) {
+			return fmt.Errorf("%w: there is another %s%s", ErrReplaced, filepath.Base(path), ending)
+		}
+	}
+	return nil
+}
+
+// usable returns an error if what is at path can be no database that processes may
+// share. It returns nothing if there is nothing yet.
+func usable(path string) (os.FileInfo, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return file{}, nil
+		return nil, nil
 	case err != nil:
-		return file{}, err
+		return nil, err
 	case info.IsDir():
-		return file{}, errors.New("it is a folder, and must be a file or a new name")
+		return nil, errors.New("it is a folder; the path must name a file, which may be new")
 	case !info.Mode().IsRegular():
-		return file{}, fmt.Errorf("it is a special file (%s), and must be a regular one", info.Mode())
+		return nil, fmt.Errorf("it is a special file (%s), and must be a regular one", info.Mode())
+	case links(info) > 1:
+		// SQLite puts files beside it by its name. Under two names there would be
+		// two sets, and users of one would not know of those of the other.
+		return nil, errors.New("it has several names (hard links), and must have one")
 	}
-	if links(info) > 1 {
-		// SQLite finds the files beside it by its name, and would have two sets.
-		return file{}, errors.New("it has several names (hard links), and must have one")
-	}
-	return file{info}, nil
-}
-
-// stillAt returns ErrReplaced unless path names the file.
-func (f file) stillAt(path string) error {
-	info, err := os.Stat(path)
+	alone, err := mountedAlone(path)
 	if err != nil {
-		return because(ErrReplaced, err)
+		return nil, err
 	}
-	if !os.SameFile(f.info, info) {
-		return ErrReplaced
+	if alone {
+		// Likewise.
+		return nil, errors.New("it is mounted by itself, into a container for example; mount its folder, because the files beside it must be shared too")
 	}
-	return nil
+	return info, nil
 }
 
 // maxPath is what SQLite allows for a path, in bytes, with what it appends.

@@ -13,3 +13,6 @@ func network(folder string) (kind string, err error) {
 	}
 	return unix.ByteSliceToString(s.Fstypename[:]), nil
 }
+
+// mountedAlone is false: only folders can be mounted.
+func mountedAlone(string) (bool, error) { return false, nil }

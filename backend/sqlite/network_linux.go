@@ -1,6 +1,11 @@
 package sqlite
 
-import "golang.org/x/sys/unix"
+import (
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
 
 // network names the kind of the file system that a folder is on, if that is one
 // which several kernels may share, or where one cannot tell: their clocks differ,
@@ -43,4 +48,23 @@ var networkKinds = map[uint32]string{
 	0xaad7aaea:              "PanFS",
 	0xbacbacbc:              "VMware's shared folders",
 	0xbeefdead:              "StorNext",
+}
+
+// mountedAlone reports whether a file is the root of a mount.
+func mountedAlone(path string) (bool, error) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return false, err
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if f := strings.Fields(line); len(f) > 4 && unescape(f[4]) == path {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// unescape undoes what the kernel does to blanks and backslashes in mountinfo.
+func unescape(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }

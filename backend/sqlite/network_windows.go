@@ -22,3 +22,6 @@ func network(folder string) (kind string, err error) {
 	}
 	return "", nil
 }
+
+// mountedAlone is false: only folders can be mounted.
+func mountedAlone(string) (bool, error) { return false, nil }

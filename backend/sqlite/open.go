@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 )
 
@@ -21,7 +22,7 @@ func (s *Store) setUp(ctx context.Context) (*conn, error) {
 	if err := s.prepare(ctx, c); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
-	if c.file, err = identify(s.path); err == nil && before.info != nil && !before.same(c.file) {
+	if c.file, err = identify(s.path); err == nil && before != nil && !same(before, c.file[0]) {
 		err = ErrReplaced
 	}
 	if err != nil {
@@ -30,25 +31,25 @@ func (s *Store) setUp(ctx context.Context) (*conn, error) {
 	return c, nil
 }
 
-// check returns an error if there is something at the path that could not be used
-// safely. It returns no file if there is none yet.
-func (s *Store) check() (file, error) {
-	f, err := identify(s.path)
+// check returns an error if what is at the path, or could be, cannot be shared
+// safely. It returns nothing if there is nothing yet.
+func (s *Store) check() (os.FileInfo, error) {
+	info, err := usable(s.path)
 	if err != nil {
-		return f, err
+		return nil, err
 	}
 	where := s.path
-	if f.info == nil {
+	if info == nil {
 		where = filepath.Dir(where)
 	}
 	kind, err := s.network(where)
 	if err != nil {
-		return f, fmt.Errorf("asking for its file system: %w", err)
+		return nil, fmt.Errorf("asking for its file system: %w", err)
 	}
 	if kind != "" {
-		return f, fmt.Errorf("%w: it is on %s, where other machines may use it too", ErrNetwork, kind)
+		return nil, fmt.Errorf("%w: it is on %s, which other machines may use too", ErrNetwork, kind)
 	}
-	return f, nil
+	return info, nil
 }
 
 func (s *Store) prepare(ctx context.Context, c *conn) error {
@@ -90,11 +91,12 @@ func (s *Store) join(ctx context.Context) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.file = s.file()
-	if err := c.file.stillAt(s.path); err != nil {
-		return nil, errors.Join(err, c.close())
+	err = s.retry(ctx, func() error { return c.synchronous(false) }) // which reads the file
+	if err == nil {
+		c.file = s.file()
+		err = c.file.stillAt(s.path)
 	}
-	if err := s.retry(ctx, func() error { return c.synchronous(false) }); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, c.close())
 	}
 	return c, nil

@@ -133,7 +133,7 @@ func (s *Store) file() file {
 // adopt makes the store use the file that is at its path now, if it does not yet.
 // It is the writer's turn, which gets a connection; the other lines follow.
 func (s *Store) adopt(ctx context.Context) error {
-	if f := s.file(); f.info != nil && f.stillAt(s.path) == nil {
+	if f := s.file(); f[0] != nil && f.stillAt(s.path) == nil {
 		return nil
 	}
 	c, err := s.setUp(ctx)

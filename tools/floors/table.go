@@ -19,6 +19,7 @@ var floors = []floor{
 	{pkg: "internal/ratio"},
 
 	{pkg: "actor", core: true, outside: "github.com/looplab/fsm golang.org/x/sys"},
+	{pkg: "internal/tables", project: "actor", outside: "github.com/looplab/fsm pgregory.net/rapid"},
 	{pkg: "term", core: true, project: "actor"},
 	{pkg: "observe", core: true, project: "term"},
 
@@ -34,6 +35,7 @@ var floors = []floor{
 
 	{pkg: "sim", core: true, project: "actor term observe backend backend/memory session election lock task"},
 
+	{pkg: "docs", tests: "session election lock"},
 	{pkg: ".", core: true, project: "actor term observe backend session election lock task", tests: "backend/sqlite"},
 	{pkg: "cmd/simba/internal/child", outside: "golang.org/x/sys"},
 	{pkg: "cmd/simba/internal/tty", outside: "golang.org/x/sys"},
@@ -43,7 +45,7 @@ var floors = []floor{
 
 // What every test may import on top of what its package may.
 const (
-	testProject = "internal/ratio sim backend/memory backend/backendtest"
+	testProject = "internal/ratio internal/tables sim backend/memory backend/backendtest"
 	testOutside = "go.uber.org/goleak pgregory.net/rapid"
 )
 

@@ -21,7 +21,8 @@
 // When the command's stdin is our controlling terminal and we are in its foreground, the command becomes the foreground
 // group, like a job of a shell. Otherwise the first read from the terminal would stop it, for ever. So ^C reaches the
 // command and not us ([Exit.Interrupted] tells), and ^Z suspends both the command and us. When we are in the background,
-// a read would stop the command as well: it gets an empty stdin instead.
+// a read would stop the command as well: it gets an empty stdin instead. The same goes for a second command that is started
+// while one has the terminal.
 package child
 
 import (
@@ -176,8 +177,12 @@ func (p *Process) supervise() {
 	case <-p.group.exited:
 	case <-p.stop:
 	case <-p.kill:
-	case <-p.group.lost:
-		p.err = ErrGuardLost
+	case <-p.group.gone:
+		if p.group.expired {
+			p.killNow() // the guard ended the group, but the command may have left it
+		} else {
+			p.err = ErrGuardLost
+		}
 	}
 	p.group.terminate()
 	if !p.drain(time.After(p.grace), p.kill) {

@@ -111,6 +111,18 @@ func TestParentKilled(t *testing.T) {
 	p.out.gone()
 }
 
+// What asks the group to end, us or the terminal, reaches the guard as well. It stays.
+func TestParentKilledAfterGroupWasAsked(t *testing.T) {
+	p := startParent(t, "", stubborn)
+	_, guard := p.started()
+	p.out.expect("ready")
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		p.signal(-guard, sig)
+	}
+	p.kill()
+	p.out.gone()
+}
+
 // Wherever the parent is when it dies, nothing stays.
 func TestParentKilledWhileStarting(t *testing.T) {
 	for i := range 30 {
@@ -137,7 +149,7 @@ func TestParentKilledWhileGroupIsStopped(t *testing.T) {
 // A parent that is frozen cannot end the command in time. The guard does.
 func TestParentFrozen(t *testing.T) {
 	t.Parallel()
-	p := startParent(t, remainingVar+"=2s", stubborn)
+	p := startParent(t, remainingVar+"=4s", stubborn)
 	command, guard := p.started()
 	p.out.expect("ready")
 	p.signal(p.cmd.Process.Pid, syscall.SIGSTOP)

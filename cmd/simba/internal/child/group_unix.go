@@ -21,14 +21,14 @@ import (
 // The group's id is the guard's process id. The system gives neither number to anyone else before the guard is reaped,
 // which close does last. So a signal to the group never hits a stranger, whatever in it has ended, the guard included.
 type group struct {
-	id     int
-	guard  *exec.Cmd
-	leash  *os.File // the guard ends the group when this closes, and learns the deadline through it
-	cmd    *exec.Cmd
-	exited chan struct{} // closed when the command itself has been reaped
-	lost   chan struct{} // closed when the guard is gone and we did not end it
-	ended  chan struct{} // closed when the guard is gone
-	tty    *terminal     // nil unless the command has the terminal
+	id      int
+	guard   *exec.Cmd
+	leash   *os.File // the guard ends the group when this closes, and learns the deadline through it
+	cmd     *exec.Cmd
+	exited  chan struct{} // closed when the command itself has been reaped
+	gone    chan struct{} // closed when the guard is gone
+	expired bool          // why it is gone: time was up. Written before gone is closed.
+	tty     *terminal     // nil unless the command has the terminal
 }
 
 // startGroup starts a guard, then cmd inside the guard's group.
@@ -37,7 +37,7 @@ type group struct {
 // copy of the leash's end that disappears when it starts the command's program, after it has joined the group. So the
 // guard cannot see the leash closed before the group is complete.
 func startGroup(ctx context.Context, cmd *exec.Cmd, remaining func() time.Duration) (*group, error) {
-	g := &group{cmd: cmd, exited: make(chan struct{}), lost: make(chan struct{}), ended: make(chan struct{})}
+	g := &group{cmd: cmd, exited: make(chan struct{}), gone: make(chan struct{})}
 	if err := g.startGuard(ctx); err != nil {
 		return nil, err
 	}
@@ -85,34 +85,34 @@ func (g *group) startCommand() error {
 
 // startGuard starts the guard and waits until it is ready.
 func (g *group) startGuard(ctx context.Context) error {
-	leash, held, err := os.Pipe()
+	guards, leash, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("simba: cannot start the guard of the command: %w", err)
 	}
-	defer leash.Close()
+	defer guards.Close()
 	answers, out, err := os.Pipe()
 	if err != nil {
-		held.Close()
+		leash.Close()
 		return fmt.Errorf("simba: cannot start the guard of the command: %w", err)
 	}
 	defer out.Close()
 
 	g.guard = &exec.Cmd{
 		Path: ownExecutable(), Args: []string{guardName, guardArg, strconv.Itoa(os.Getpid())},
-		Dir: "/", Stdin: leash, Stdout: out, Stderr: out,
+		Dir: "/", Stdin: guards, Stdout: out, Stderr: out,
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}
 	if err := g.guard.Start(); err != nil {
-		held.Close()
+		leash.Close()
 		answers.Close()
 		return fmt.Errorf("simba: cannot start the guard of the command: %w", err)
 	}
-	g.id, g.leash = g.guard.Process.Pid, held
+	g.id, g.leash = g.guard.Process.Pid, leash
 	out.Close() // ours would keep answers from ending
 
 	if err := awaitReady(ctx, answers); err != nil {
 		answers.Close()
-		close(g.ended)
+		close(g.gone)
 		g.close(Exit{})
 		return err
 	}
@@ -138,14 +138,13 @@ func awaitReady(ctx context.Context, answers *os.File) error {
 	return nil
 }
 
-// listen closes lost when the guard goes away without having said that time was up.
+// listen waits for the guard's last word, or for its end without one.
 func (g *group) listen(answers *os.File) {
-	defer close(g.ended)
+	defer close(g.gone)
 	defer answers.Close()
 	last := make([]byte, 1)
-	if n, _ := answers.Read(last); n == 0 || last[0] != guardExpired {
-		close(g.lost)
-	}
+	n, _ := answers.Read(last)
+	g.expired = n == 1 && last[0] == guardExpired
 }
 
 // extend asks how long the group may still run, tells the guard, and returns the answer.
@@ -208,6 +207,6 @@ func (g *group) close(exit Exit) {
 	}
 	_ = syscall.Kill(-g.id, syscall.SIGKILL)
 	g.leash.Close()
-	<-g.ended
+	<-g.gone
 	_ = g.guard.Wait()
 }

@@ -14,10 +14,11 @@ import (
 
 // A group is the job object of a command. What the command starts belongs to it too, and cannot leave it.
 type group struct {
-	job    windows.Handle
-	cmd    *exec.Cmd
-	exited chan struct{} // closed when the command itself has ended
-	lost   chan struct{} // never closed: there is no guard to lose
+	job     windows.Handle
+	cmd     *exec.Cmd
+	exited  chan struct{} // closed when the command itself has ended
+	gone    chan struct{} // nil: there is no guard to lose
+	expired bool
 }
 
 // RunGuard does nothing on Windows: the system itself ends the command's job together with this process.
@@ -32,7 +33,7 @@ func startGroup(_ context.Context, cmd *exec.Cmd, remaining func() time.Duration
 	if err != nil {
 		return nil, fmt.Errorf("simba: cannot create a job for the command: %w", err)
 	}
-	g := &group{job: job, cmd: cmd, exited: make(chan struct{}), lost: make(chan struct{})}
+	g := &group{job: job, cmd: cmd, exited: make(chan struct{})}
 	// Suspended until it is in the job, so that nothing it starts is outside. A process group of its own, so that
 	// CTRL_BREAK can be sent to it and not to us.
 	cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -109,7 +110,8 @@ func resume(pid uint32) error {
 // extend asks how long the group may still run. Nobody else enforces it on Windows.
 func (g *group) extend(remaining func() time.Duration) time.Duration { return remaining() }
 
-// terminate sends CTRL_BREAK, which reaches console programs that share our console.
+// terminate sends CTRL_BREAK. It reaches console programs that share our console; others are not asked, and killed when the
+// grace is over.
 func (g *group) terminate() {
 	_ = windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(g.cmd.Process.Pid))
 }

@@ -28,7 +28,7 @@ func TestStopAsksFirst(t *testing.T) {
 // A program must not be asked twice: many take the second SIGTERM for impatience.
 func TestStopAsksOnce(t *testing.T) {
 	p, out := start(t, Config{Grace: time.Hour},
-		`trap "echo asked" TERM; echo ready; while :; do sleep 0.01; done`)
+		`trap "echo asked" TERM; echo ready; while :; do :; done`) // signals that come while it sleeps become one
 	out.expect("ready")
 	stopped := make(chan struct{})
 	go func() { p.Stop(context.Background()); close(stopped) }()
@@ -186,6 +186,22 @@ func TestCommandThatLeavesTheGroup(t *testing.T) {
 	}
 }
 
+// Nor does it escape the end of its time.
+func TestTimeUpOutsideTheGroup(t *testing.T) {
+	var over atomic.Bool
+	p, out := start(t, Config{Grace: time.Hour, Remaining: func() time.Duration {
+		if over.Load() {
+			return 0
+		}
+		return 300 * time.Millisecond
+	}}, `exec setsid sh -c 'trap "" TERM; echo ready; read never'`)
+	out.expect("ready")
+	over.Store(true)
+	if exit := wait(t, p); exit.Signal != syscall.SIGKILL {
+		t.Error(exit)
+	}
+}
+
 func TestGuardLost(t *testing.T) {
 	p, out := start(t, Config{Grace: time.Hour}, `trap "exit 3" TERM; echo ready; while :; do sleep 0.01; done`)
 	out.expect("ready")
@@ -201,7 +217,7 @@ func TestGuardLost(t *testing.T) {
 
 func TestTimeUp(t *testing.T) {
 	t.Parallel()
-	const answer = 2 * time.Second
+	const answer = 4 * time.Second
 	var over atomic.Bool
 	asked := make(chan struct{})
 	p, out := start(t, Config{Grace: time.Hour, Remaining: func() time.Duration {
