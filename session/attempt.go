@@ -108,6 +108,9 @@ func resultOf(err error) observe.Result {
 // acquireGivenUp is for a call that was not answered in time (R11).
 func (s *session) acquireGivenUp(ctx actor.Context, id uint64) {
 	a := s.calls[id]
+	if !a.flying {
+		return // its session has just ended, and it with that
+	}
 	s.land(ctx, a)
 	s.keepForAWhile(ctx, id, a)
 	s.Sink(observe.Attempted{Result: observe.Unknown, Names: a.names, Took: ctx.Now().Sub(a.sentAt)})

@@ -18,6 +18,7 @@ type owner struct {
 	call      uint64 // the attempt under way, 0 if none
 	queued    bool   // among those that are due
 	woken     bool   // a name became free during the attempt
+	counted   bool   // among those who want notices about its names
 }
 
 func (o *owner) idle() bool { return o.candidacy != 0 && o.call == 0 && !o.queued }

@@ -142,6 +142,9 @@ func (s *session) scheduleRenewal(ctx actor.Context, d time.Duration) {
 // renew sends the one renewal of an interval. None is under way: the next one is
 // scheduled when the last was answered or given up (R11).
 func (s *session) renew(ctx actor.Context) {
+	if s.id == "" {
+		return // it is due, and so was the deadline: Receive has found that out first
+	}
 	c := s.newCall(ctx, s.interval)
 	s.renewals++ // R24: what is installed from now on is beyond this one's judgement
 	s.renewing = call{id: c.ID, sentAt: ctx.Now(), timeout: ctx.After(c.Timeout, renewTimeout{c.ID})}
@@ -223,6 +226,9 @@ func (s *session) extend(ctx actor.Context, r backend.Renewal) {
 // armDeadline looks at the deadline when it is due, and again if it finds the
 // timer early. Validity does not wait for that, those who wait for a term's end do.
 func (s *session) armDeadline(ctx actor.Context) {
+	if s.id == "" {
+		return
+	}
 	at, _ := s.deadline.At()
 	if s.atDeadline != nil {
 		s.atDeadline.Stop()

@@ -3,9 +3,11 @@ package session_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/backend"
 	"github.com/simba-go/simba/observe"
 	"github.com/simba-go/simba/session"
@@ -117,7 +119,8 @@ func TestLatchedDeadlineStays(t *testing.T) {
 	r := newLiveRig(t)
 	o, tm := r.lead("x", 7)
 	r.passUntil(0, params.RenewInterval)
-	m := take[*backend.RenewRequest](r)
+	r.tell(&backend.RenewAnswer{ID: take[*backend.RenewRequest](r).ID, Err: errStore})
+	m := r.renewal()
 	// A reader in between the session's look at its deadline and the extension:
 	// here, in the sink that it calls there.
 	sink := r.sink
@@ -133,6 +136,7 @@ func TestLatchedDeadlineStays(t *testing.T) {
 	if len(ended) != 1 || ended[0].Reason != term.DeadlinePassed {
 		t.Errorf("the owner heard %v, want one DEADLINE_PASSED", ended)
 	}
+	check(t, "resumed", len(eventsOf[observe.SessionResumed](r)), 0)
 }
 
 // R11: a call that hangs is given up after the interval, and only then is the next
@@ -454,6 +458,45 @@ func TestTwoRenewalsJustFit(t *testing.T) {
 		r := newRig(t, params)
 		r.open(tt.granted)
 		check(t, fmt.Sprint("interval for ", tt.granted), r.view.Load().Interval, tt.interval)
+	}
+}
+
+// A machine that wakes after the deadline finds many timers due. Whichever is first,
+// the session has ended by then, and none of them does anything for it.
+func TestTimersAfterTheDeadline(t *testing.T) {
+	for at := time.Duration(0); at < local; at += 250 * time.Millisecond {
+		r := newLiveRig(t)
+		o, tm := r.lead("x", 7)
+		p, tm2 := r.lead("y", 7)
+		waits := r.join("z")
+		waits.contend(1)
+		r.acquired(take[*backend.AcquireRequest](r), 0)
+		p.release(tm2)
+		hangs, attempts := r.join("w"), 0
+		r.OnSend(func(_, _ actor.Ref, msg actor.Message) {
+			if m, ok := msg.(*backend.AcquireRequest); ok && slices.Contains(m.Names, "w") {
+				attempts++
+			}
+		})
+		hangs.contend(1)
+		if at%500 == 0 {
+			r.tell(&backend.ReleaseAnswer{ID: take[*backend.ReleaseRequest](r).ID, Err: errStore})
+		}
+		r.passUntil(0, at)
+		r.requests = nil
+		r.node.Pause()
+		r.passUntil(0, time.Minute)
+		r.node.Resume()
+		r.RunFor(0)
+		check(t, "reason", tm.Reason(), term.DeadlinePassed)
+		check(t, "told", len(heard[session.Ended](o)), 1)
+		check(t, "settled", len(heard[session.Settled](p)), 1)
+		all[*backend.WatchRequest](r)
+		r.RunFor(2 * params.MinBackoff)
+		if len(all[*backend.OpenRequest](r)) != 1 || len(r.requests) > 0 {
+			t.Errorf("paused at %v, it sent %v besides a request for a new session", at, r.requests)
+		}
+		check(t, "failures of the one whose attempts hung", len(heard[session.Lost](hangs)), attempts)
 	}
 }
 

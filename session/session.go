@@ -180,9 +180,7 @@ func (s *session) timer(ctx actor.Context, msg actor.Message) {
 	case renewTimeout:
 		s.renewGivenUp(ctx, m.id)
 	case deadlineNow:
-		if s.id != "" { // or Receive has found that it has passed
-			s.armDeadline(ctx)
-		}
+		s.armDeadline(ctx)
 	case beatNow:
 		s.beatAll(ctx)
 	case flushNow:

@@ -11,7 +11,6 @@ import (
 type watches struct {
 	count    map[string]int // by candidates and watchers
 	watchers map[string][]actor.Ref
-	wanting  map[*owner]struct{} // candidates that are counted
 	told     map[string]struct{} // what the backend watches for us
 	changed  map[string]struct{} // names for which told may be wrong
 	inspects map[uint64]inspectCall
@@ -28,7 +27,6 @@ func newWatches() watches {
 	return watches{
 		count:    make(map[string]int),
 		watchers: make(map[string][]actor.Ref),
-		wanting:  make(map[*owner]struct{}),
 		told:     make(map[string]struct{}),
 		changed:  make(map[string]struct{}),
 		inspects: make(map[uint64]inspectCall),
@@ -39,10 +37,10 @@ func newWatches() watches {
 // was lost, so that those who win at once cost nothing; a backend that gives
 // notices looks at a name when it is asked for it, and so nothing is missed.
 func (s *session) want(ctx actor.Context, o *owner) {
-	if _, ok := s.watching.wanting[o]; ok {
+	if o.counted {
 		return
 	}
-	s.watching.wanting[o] = struct{}{}
+	o.counted = true
 	for _, name := range o.names {
 		s.countUp(name)
 	}
@@ -51,10 +49,10 @@ func (s *session) want(ctx actor.Context, o *owner) {
 
 // unwant takes it back.
 func (s *session) unwant(ctx actor.Context, o *owner) {
-	if _, ok := s.watching.wanting[o]; !ok {
+	if !o.counted {
 		return
 	}
-	delete(s.watching.wanting, o)
+	o.counted = false
 	for _, name := range o.names {
 		s.countDown(name)
 	}

@@ -27,7 +27,7 @@ func Example() {
 	fmt.Println("error:", c.Err())
 	// Output:
 	// leader: a
-	// its term is over after 1m15s
+	// its term is over after 1m14.8s
 	// leader: b after 1m15s
 	// error: <nil>
 }
