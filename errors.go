@@ -51,7 +51,7 @@ type (
 	PanicError = task.PanicError
 )
 
-// NotAcquiredError says why a lock was not acquired: a context that was done, or
+// NotAcquiredError says why a lock of Names was not acquired: a context that was done, or
 // an error of the backend, with an unknown outcome; if it was acquired after all,
 // it is released. It matches [ErrNotAcquired], Cause and Last.
 type NotAcquiredError struct {

@@ -39,13 +39,13 @@ func taken(tb testing.TB, store *memory.Store, n int) []string {
 // interval, and one call per thousand names and attempt period.
 func TestCallsOfTenThousandCandidates(t *testing.T) {
 	virtual(t, func(t *testing.T, w *world) {
-		const n, periods = 10_000, 20
+		const n, periods = 10_000, 6
 		names := taken(t, w.store, n)
 		p := w.start(simba.WithRetryJitter(0)) // so that a period is half an interval
 		for _, name := range names {
 			must(p.Elect(name, simba.Listener{}))
 		}
-		time.Sleep(interval)
+		time.Sleep(interval + time.Second) // between two of whatever is counted
 		renewals, attempts := p.way.count(opRenew), p.way.count(opAcquire)
 		time.Sleep(periods * interval / 2)
 		synctest.Wait()
@@ -76,19 +76,18 @@ func TestReadingATermAllocatesNothing(t *testing.T) {
 }
 
 // bench opens a client on a store of its own.
-func bench(b *testing.B, opts ...simba.Option) (*simba.Client, *memory.Store) {
+func bench(b *testing.B) *simba.Client {
 	b.Helper()
-	store := memory.New()
-	c, err := simba.Open(context.Background(), store, append([]simba.Option{simba.WithLogger(discard)}, opts...)...)
+	c, err := simba.Open(b.Context(), memory.New(), simba.WithLogger(discard))
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { c.Close(context.Background()) })
-	return c, store
+	return c
 }
 
 func BenchmarkTermValid(b *testing.B) {
-	c, _ := bench(b)
+	c := bench(b)
 	l := must(c.Lock(b.Context(), "n"))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -99,7 +98,7 @@ func BenchmarkTermValid(b *testing.B) {
 }
 
 func BenchmarkLockRelease(b *testing.B) {
-	c, _ := bench(b)
+	c := bench(b)
 	ctx := context.Background()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -114,7 +113,7 @@ func BenchmarkLockRelease(b *testing.B) {
 }
 
 func BenchmarkWithLock(b *testing.B) {
-	c, _ := bench(b)
+	c := bench(b)
 	ctx := context.Background()
 	b.ReportAllocs()
 	for b.Loop() {
@@ -140,7 +139,9 @@ func BenchmarkIdleCandidates(b *testing.B) {
 	const n = 100_000
 	for b.Loop() {
 		b.StopTimer()
-		c, store := bench(b, simba.WithLease(time.Hour))
+		store := memory.New()
+		way := newWay(store)
+		c := must(simba.Open(b.Context(), way, simba.WithLogger(discard), simba.WithLease(time.Hour)))
 		names := taken(b, store, n)
 		before := inUse()
 		b.StartTimer()
@@ -149,8 +150,10 @@ func BenchmarkIdleCandidates(b *testing.B) {
 			must(c.Elect(name, simba.Listener{}))
 		}
 		started := time.Since(begin)
-		// All have tried in vain once the store has been asked to watch for all.
-		time.Sleep(time.Second)
+		// All have tried in vain once the store has been asked to watch all names.
+		for way.watched() < n {
+			time.Sleep(time.Millisecond)
+		}
 		b.StopTimer()
 		size := (inUse() - before) / n
 		b.StartTimer()

@@ -8,13 +8,13 @@ import (
 
 // Snapshot is what an operator sees of a client. It is immutable.
 type Snapshot struct {
-	Session   string        // the id; empty while there is none
-	State     SessionState  // StateOpening, StateLive, StateSuspended or StateClosed
-	Remaining time.Duration // to the session's local deadline; 0 while there is no session
-	Interval  time.Duration // between renewals, as in effect
-	Leases    int           // held by the session: of elections and locks
-	LastErr   error         // why the session's last call failed; nil if it did not
-	Elections []ElectionSnapshot
+	Session   string             // the id; empty while there is none
+	State     SessionState       // StateOpening, StateLive, StateSuspended or StateClosed
+	Remaining time.Duration      // to the session's local deadline; 0 while there is no session
+	Interval  time.Duration      // between renewals, as in effect
+	Leases    int                // held by the session: of elections and locks
+	LastErr   error              // why the session's last call failed; nil if it did not
+	Elections []ElectionSnapshot // that have not ended, by name
 }
 
 // Snapshot returns the client's state, without waiting for anything. Its parts are
@@ -37,7 +37,7 @@ func (c *Client) Snapshot() Snapshot {
 	return s
 }
 
-// ElectionSnapshot is what an operator sees of an election. It is immutable.
+// ElectionSnapshot is what an operator sees of the election of Name. It is immutable.
 type ElectionSnapshot struct {
 	Name      string
 	Status    Status        // StatusCandidate, StatusLeader, StatusSteppingDown or StatusStopped

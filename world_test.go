@@ -125,7 +125,8 @@ type way struct {
 	mu     sync.Mutex
 	faults map[string]fault
 	counts map[string]int
-	reopen chan struct{} // closed by heal
+	reopen chan struct{}    // closed by heal
+	waited *backend.NameSet // by Watch; nil while it was not called
 }
 
 // fault takes the place of a call, which do makes.
@@ -164,6 +165,24 @@ func (w *way) count(op string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.counts[op]
+}
+
+// Watch implements [backend.Watcher].
+func (w *way) Watch(ctx context.Context, set *backend.NameSet, vacated func(...string)) error {
+	w.mu.Lock()
+	w.waited = set
+	w.mu.Unlock()
+	return w.Store.Watch(ctx, set, vacated)
+}
+
+// watched returns for how many names notices are wanted.
+func (w *way) watched() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.waited == nil {
+		return 0
+	}
+	return w.waited.Len()
 }
 
 var errCut = errors.New("the way to the store is cut")

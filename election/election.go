@@ -13,7 +13,8 @@ import (
 	"github.com/simba-go/simba/term"
 )
 
-// Config is what an election needs.
+// Config is what an election needs: a Name, a Session that has joined it, and a Sink
+// for its events, besides what follows.
 type Config struct {
 	Name    string
 	Session actor.Ref

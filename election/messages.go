@@ -22,8 +22,8 @@ type (
 // Start makes an election contend. Its name must have been joined at the session.
 type Start struct{}
 
-// What an election asks of its host, which runs the user's code. Each message
-// carries where to answer.
+// What an election asks of its host, which runs the user's code. Term is the one
+// that the code is about, Reason why it ends, and ReplyTo where to answer.
 type (
 	// RunElected asks for the callback of a win. It is answered by [CallbackDone]
 	// or [CallbackRefused].
@@ -52,7 +52,7 @@ type (
 	}
 )
 
-// What a host answers.
+// What a host answers about the code of Term. Err says what went wrong.
 type (
 	// CallbackDone says that a callback has returned. Err is its panic.
 	CallbackDone struct {
@@ -72,14 +72,14 @@ type (
 	}
 )
 
-// StoppedError says that the election has stopped.
+// StoppedError says that the election of Name has stopped.
 type StoppedError struct{ Name string }
 
 func (e *StoppedError) Error() string {
 	return fmt.Sprintf("simba: the election %q is stopped; start a new one", e.Name)
 }
 
-// AbortedError says that the election has ended without finishing what was asked
+// AbortedError says that the election of Name has ended without finishing what was asked
 // of it, by a bug of the engine.
 type AbortedError struct{ Name string }
 
@@ -87,7 +87,7 @@ func (e *AbortedError) Error() string {
 	return fmt.Sprintf("simba: the election %q was aborted by a bug of the engine; its lease is free when the client has been closed", e.Name)
 }
 
-// CooldownError says that a cooldown is negative.
+// CooldownError says that a Cooldown is negative.
 type CooldownError struct{ Cooldown time.Duration }
 
 func (e *CooldownError) Error() string {
@@ -114,7 +114,8 @@ var policyNames = []string{"hold", "restart", "step down", "finish"}
 
 func (p Policy) String() string { return nameOf(policyNames, uint8(p), "Policy") }
 
-// Snapshot is what people see of an election. It is immutable.
+// Snapshot is what people see of the election of Name: its Status, and more. It is
+// immutable.
 type Snapshot struct {
 	Name     string
 	Status   Status

@@ -30,13 +30,13 @@ type (
 	Abandon struct{}
 )
 
-// Acquired is the answer to [Acquire]: one term for each name, in order.
+// Acquired is the answer to [Acquire]: Terms has one for each name, in order.
 type Acquired struct{ Terms []*term.Term }
 
 // ErrNotAcquired is matched by every error that says that a lock is not held.
 var ErrNotAcquired = errors.New("simba: the lock was not acquired")
 
-// HeldError says by whom a name is held, and for how long at most unless its
+// HeldError says by whom a name is held, its Holder, and for how long at most unless its
 // holder renews.
 type HeldError struct{ Holder backend.Holder }
 
@@ -48,7 +48,7 @@ func (e *HeldError) Error() string {
 // Is makes the error match [ErrNotAcquired].
 func (e *HeldError) Is(target error) bool { return target == ErrNotAcquired }
 
-// AbortedError says that a lock has ended without finishing what was asked of it,
+// AbortedError says that a lock of Names has ended without finishing what was asked of it,
 // by a bug of the engine. It matches [ErrNotAcquired].
 type AbortedError struct{ Names []string }
 
@@ -59,7 +59,8 @@ func (e *AbortedError) Error() string {
 // Is makes the error match [ErrNotAcquired].
 func (e *AbortedError) Is(target error) bool { return target == ErrNotAcquired }
 
-// Config is what a lock needs.
+// Config is what a lock needs: the Session at which its names were joined, and a
+// Sink for its events.
 type Config struct {
 	// Names are distinct, and joined at the session for this lock.
 	Names   []string

@@ -9,7 +9,8 @@ import (
 	"github.com/simba-go/simba/term"
 )
 
-// What others ask of a session, each as an [actor.Request].
+// What others ask of a session, each as an [actor.Request]. Names are those of
+// leases, and Owner is the actor that is told what becomes of them.
 type (
 	// Join takes names for one owner of this client, until it leaves. They are
 	// valid ones, without repetition, 1 to [backend.MaxBatch]. The answer is
@@ -32,7 +33,8 @@ type (
 	Close struct{}
 )
 
-// What an owner tells its session. The names of an owner are told apart by the
+// What an owner tells its session. Name is the first of its names, and Term one of
+// its terms. The names of an owner are told apart by the
 // first of those with which it joined.
 type (
 	// Contend enters the owner's names into the competition until they are won,
@@ -56,7 +58,8 @@ type (
 	Leave struct{ Name string }
 )
 
-// What a session tells an owner.
+// What a session tells an owner. Candidacy is the one that it is about, Term or
+// Terms what was won or has ended, and Reason why.
 type (
 	// Won says that a candidacy has succeeded: one term for each name, in order.
 	Won struct {
@@ -82,7 +85,7 @@ type (
 	Done struct{}
 )
 
-// Those who only watch.
+// What those tell a session who only watch a Name, to be told by a Watcher.
 type (
 	// Watch asks for [*backend.Vacated] notices about a name, sent to Watcher.
 	Watch struct {
@@ -99,7 +102,7 @@ type (
 	Check struct{}
 )
 
-// InUseError says that this client has an election or lock of that name already.
+// InUseError says that this client has an election or lock of that Name already.
 type InUseError struct{ Name string }
 
 func (e *InUseError) Error() string {
@@ -111,7 +114,7 @@ type ClosedError struct{}
 
 func (e *ClosedError) Error() string { return "simba: the client is closed" }
 
-// Snapshot is what people see of a session. It is immutable.
+// Snapshot is what people see of a session: its State, and more. It is immutable.
 type Snapshot struct {
 	Session  string // empty while there is none
 	State    State

@@ -85,7 +85,7 @@ func (p Params) Validate() error {
 // Bound returns the arithmetic of the local deadline.
 func (p Params) Bound() term.Bound { return term.Bound{Drift: p.Drift, Margin: p.Margin} }
 
-// ParamsError holds every rule that [Params] break.
+// ParamsError holds every rule that [Params] break, as Broken.
 type ParamsError struct{ Broken []error }
 
 func (e *ParamsError) Error() string {

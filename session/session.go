@@ -15,7 +15,7 @@ import (
 	"github.com/simba-go/simba/term"
 )
 
-// Config is what a session needs. All fields but View are required.
+// Config is what a session needs: its Params, a Sink for its events, and more. All fields but View are required.
 type Config struct {
 	Params  Params
 	Label   string      // shown to people as the holder

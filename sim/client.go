@@ -16,7 +16,7 @@ import (
 // Client is a process that uses the library, on a machine of its own.
 type Client struct {
 	*Node
-	Session   actor.Ref
+	Session   actor.Ref            // of the process that runs now
 	Elections map[string]*Election // by name, of the process that runs now
 	// Sink is told of all events; it may be nil.
 	Sink observe.Sink

@@ -9,7 +9,8 @@ import (
 	"github.com/simba-go/simba/session"
 )
 
-// Cluster is a world with a backend and clients, each on a machine of its own.
+// Cluster is a world with a backend and Clients, each on a machine of its own: they
+// have the same Params, talk over a Net, and are watched by a Monitor.
 type Cluster struct {
 	*World
 	Net     *Net

@@ -30,7 +30,7 @@ type Work struct {
 	// Deaf tasks do not heed that their context is cancelled. Others return Tidies
 	// after that.
 	Deaf   bool
-	Tidies time.Duration
+	Tidies time.Duration // from the cancellation to the return
 	// Err is what the task returns.
 	Err error
 }

@@ -11,13 +11,13 @@ type Weather struct {
 	// Delay is the longest time that a message normally takes. Each one draws its
 	// own, so that they overtake each other.
 	Delay time.Duration
-	// One in so many messages is lost, arrives twice, or takes up to Stall; none
+	// Lose: one in so many messages is lost, arrives twice, or takes up to Stall; none
 	// for zero.
 	Lose, Double, Late int64
-	Stall              time.Duration
+	Stall              time.Duration // the longest time that a late message takes
 }
 
-// Net is a [Network] whose faults are drawn from the world's chooser.
+// Net is a [Network] with a Weather, whose faults are drawn from the world's chooser.
 type Net struct {
 	Weather Weather
 

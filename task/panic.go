@@ -6,7 +6,8 @@ import (
 	"runtime/debug"
 )
 
-// PanicError is a panic of a callback or a task.
+// PanicError is a panic of a callback or a task: the Value that it was called with,
+// and the Stack.
 type PanicError struct {
 	Name  string // of the election
 	What  string // OnElected, OnRevoked or task

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -73,17 +74,18 @@ func (a *app) connectToWork(ctx context.Context, cmd []string) (*connection, err
 	return c, nil
 }
 
-// narrate tells a person at a terminal who it is that we wait for. It ends with
-// ctx or the client.
+// narrate tells a person at a terminal for whom we wait. It ends with ctx or the
+// client.
 func (a *app) narrate(ctx context.Context, c *connection, name string) {
-	if !tty.IsTerminal(os.Stderr) {
-		return
+	if tty.IsTerminal(os.Stderr) {
+		go tellHolders(ctx, os.Stderr, c, name)
 	}
-	go func() {
-		for h, err := range c.Observe(ctx, name) {
-			if err == nil && h.Held && h.Session != c.Snapshot().Session {
-				fmt.Fprintf(os.Stderr, "simba: %q is held by %s (token %d); waiting\n", name, printable(h.Label), h.Token)
-			}
+}
+
+func tellHolders(ctx context.Context, w io.Writer, c *connection, name string) {
+	for h, err := range c.Observe(ctx, name) {
+		if err == nil && h.Held && h.Session != c.Snapshot().Session {
+			fmt.Fprintf(w, "simba: %q is held by %s (token %d); waiting\n", name, printable(h.Label), h.Token)
 		}
-	}()
+	}
 }

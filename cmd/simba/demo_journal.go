@@ -144,16 +144,6 @@ func (j *journal) find(token uint64) *reign {
 // crashed notes that a leader ends without a word.
 func (j *journal) crashed(token uint64) { j.find(token).crashed = true }
 
-// works is how often a process has written in all of its terms.
-func (j *journal) works(label string) (n int) {
-	for _, r := range j.reigns {
-		if r.label == label {
-			n += r.works
-		}
-	}
-	return n
-}
-
 func (j *journal) tokens() string {
 	tokens := make([]string, len(j.reigns))
 	for i, r := range j.reigns {

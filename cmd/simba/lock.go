@@ -72,7 +72,6 @@ func (a *app) locked(ctx context.Context, c *connection, w *work, name string, f
 	if err != nil {
 		return causeOf(ctx, err)
 	}
-	a.global.logger().Info("simba: locked", "name", name, "token", lock.Token())
 	// CMD stops when we are asked to, and when the term ends.
 	working, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

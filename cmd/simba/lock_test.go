@@ -361,7 +361,7 @@ func TestFrozen(t *testing.T) {
 func (w *world) journal() []uint64 {
 	w.t.Helper()
 	text, err := os.ReadFile(w.path("journal"))
-	if err != nil {
+	if err != nil && !os.IsNotExist(err) {
 		w.t.Fatal(err)
 	}
 	var tokens []uint64
@@ -437,4 +437,18 @@ func TestLockCounts(t *testing.T) {
 		t.Errorf("the counter is %s, want %d", got, processes*rounds)
 	}
 	t.Logf("the longest waits: %v", waits)
+}
+
+// A stand-by says today that it could not do the work, and not when it is needed.
+func TestMissingCommandIsNoticedEarly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	holder := w.start("lock", "x", "--", "sh", "-c", patient)
+	holder.begins()
+	for _, command := range []string{"lock", "run"} {
+		standby := w.start(command, "x", "--", "no-such-command")
+		standby.exits(127)
+	}
+	holder.say("0")
+	holder.exits(0)
 }

@@ -1,5 +1,5 @@
-// Command simba runs commands on one machine at a time, under leases of a store
-// that people already run.
+// Command simba runs commands in one place at a time, under leases of a store that
+// people already run. docs/cli.md is its manual.
 package main
 
 import (

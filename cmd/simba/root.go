@@ -23,8 +23,8 @@ const (
 	groupMore = "more"
 )
 
-const rootHelp = `simba runs commands on one machine at a time, under leases of a store that you
-already have.
+const rootHelp = `simba runs commands in one place at a time, under leases of a store that you already
+have.
 
 Whoever leads has a term with a token that only grows. CMD gets it as SIMBA_TOKEN:
 hand it on to what CMD writes to, which should refuse a smaller one after a larger
@@ -39,7 +39,7 @@ const rootExamples = `  simba demo
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "simba",
-		Short:         "Run commands on one machine at a time",
+		Short:         "Run commands in one place at a time",
 		Long:          rootHelp,
 		Example:       rootExamples,
 		Annotations:   map[string]string{endOfHelp: exitCodes},

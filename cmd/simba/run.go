@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const runHelp = `Contend for NAME, and run CMD while leading: on one machine at a time, and on
-another one when this one fails.
+const runHelp = `Contend for NAME, and run CMD while leading: in one place at a time, and in another
+one when this one fails.
 
 When CMD exits with 0 its work is done: the lease is released, and simba exits with
 0. Otherwise simba steps down, and contends again after a pause that grows with each
@@ -20,10 +20,10 @@ failure; others come first. With --once it exits with CMD's code instead.
 
 CMD, with all that it has started, is asked to end with SIGTERM and killed after the
 grace: when simba gets SIGTERM, SIGINT or SIGHUP, when renewals fail, or when the
-store says that the lease is lost. It never runs past the moment at which another
-machine may get the lease, except if the store gives it away early; --grace 0 then
-kills it at once. A second signal kills it at once too. If simba itself is killed,
-so is CMD. SIGUSR1 and SIGUSR2 are passed on to CMD.
+store says that the lease is lost. It never runs past the moment at which others may
+get the lease, except if the store gave that away early; --grace 0s then kills it at
+once. A second signal kills it at once too. If simba itself is killed, so is CMD.
+SIGUSR1 and SIGUSR2 are passed on to CMD.
 
 CMD gets SIMBA_NAME, SIMBA_TOKEN and SIMBA_SESSION.`
 
@@ -99,7 +99,6 @@ func (r *campaign) lead(ctx context.Context, t *simba.Term) error {
 		return nil // elected once more before the election could be stopped
 	default:
 	}
-	r.log.Info("simba: leading", "name", t.Name(), "token", t.Token())
 	r.result = r.under(ctx, t)
 	if r.settled() {
 		close(r.over)
