@@ -7,10 +7,13 @@ const MaxName = 128
 
 // NameError says why something cannot be the name of a lease.
 type NameError struct {
+	// Name is what was to be the name, shortened if it is too long.
 	Name string
-	Why  string
+	// Why says what is wrong with it.
+	Why string
 }
 
+// Error says what is wrong and what would be right.
 func (e *NameError) Error() string {
 	return fmt.Sprintf("simba: invalid name %q: %s; a name has 1 to %d characters of A-Z a-z 0-9 . _ : - and is not \".\" or \"..\"",
 		e.Name, e.Why, MaxName)

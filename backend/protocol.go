@@ -36,6 +36,7 @@ var ErrExpired = errors.New("simba: the session has expired at the backend")
 
 // Lease is a backend's record that a session owns a name.
 type Lease struct {
+	// Name is what is owned; see [CheckName].
 	Name string
 	// Token is above zero and below 2^53, so that it survives a detour through a
 	// floating-point number. Each new owner of a name gets a greater one than any
@@ -56,6 +57,7 @@ type Grant struct {
 
 // Renewal is a backend's answer to renewing a session.
 type Renewal struct {
+	// Remaining is as in [Grant].
 	Remaining time.Duration
 	// Revision changes whenever the session's set of leases does, and never comes
 	// back: within a session, no two sets have the same one. It is above zero.
@@ -64,11 +66,13 @@ type Renewal struct {
 	// order. It may be false only if the caller knows this Revision and did not
 	// insist; Leases is then empty.
 	Complete bool
-	Leases   []Lease
+	// Leases is what the session owns, if Complete.
+	Leases []Lease
 }
 
 // Outcome is a backend's answer for one name that a session tried to acquire.
 type Outcome struct {
+	// Name is what was to be acquired.
 	Name string
 	// Won says that the session owns the lease, whether since now or before. What
 	// it owned before it keeps, also if all of the request's names had to be free
@@ -80,7 +84,8 @@ type Outcome struct {
 	Holder Holder
 }
 
-// Holder is who owns a name, for people who watch.
+// Holder is who owns the lease of a Name, for people who watch: the Session, and
+// the Token with which it does.
 type Holder struct {
 	Name string
 	// Held is false for a vacant name; the rest is then zero.
@@ -92,10 +97,10 @@ type Holder struct {
 	Remaining time.Duration
 }
 
-// The requests. Each carries an id that its answer repeats, the address for that
-// answer, and how long the asker waits for it: a backend gives up then, for
-// nobody listens any more. No answer within Timeout means that the outcome is
-// unknown.
+// The requests. Each carries an ID that its answer repeats, the address for that
+// answer in ReplyTo, and how long the asker waits for it: a backend gives up then,
+// for nobody listens any more. No answer within Timeout means that the outcome is
+// unknown. Session is the id of the session that asks.
 type (
 	// Call is what all requests have in common.
 	Call struct {
@@ -116,9 +121,10 @@ type (
 		Call
 		Session string
 		// Known is the revision of the last complete list that the session saw, 0
-		// for none. Full asks for the list even if the revision has not changed.
+		// for none.
 		Known uint64
-		Full  bool
+		// Full asks for the list even if the revision has not changed.
+		Full bool
 	}
 	// AcquireRequest tries to acquire names, each by itself, or all or none. It is
 	// answered by [AcquireAnswer]. A name that the session owns already is won,
@@ -165,6 +171,7 @@ type TimeoutError struct {
 	Timeout time.Duration
 }
 
+// Error names the request and what would be right.
 func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("simba: the %s request has the timeout %v; it must be above zero", e.Request, e.Timeout)
 }
@@ -181,8 +188,10 @@ func (c Call) Check(request string) error {
 // MaxBatch is how many names or leases one request carries at most.
 const MaxBatch = 1000
 
-// The answers. Err is [ErrExpired] if the session has ended for good, and any
-// other error means that the outcome is unknown.
+// The answers. ID is that of the request. Err is [ErrExpired] if the session has
+// ended for good, and any other error means that the outcome is unknown. What was
+// asked for is there if Err is nil: the Grant, the Renewal, the Outcomes, the
+// Holders.
 type (
 	// OpenAnswer answers [OpenRequest].
 	OpenAnswer struct {
@@ -219,7 +228,7 @@ type (
 		Err     error
 		Holders []Holder
 	}
-	// Vacated is a notice: these names may be free now. It may be late, repeated,
+	// Vacated is a notice: these Names may be free now. It may be late, repeated,
 	// wrong or lost.
 	Vacated struct{ Names []string }
 )

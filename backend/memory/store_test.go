@@ -115,9 +115,9 @@ func TestWatchTellsOfExpiry(t *testing.T) {
 		time.Sleep(time.Second)
 		w.saw(t, sighting{"[a]", 16 * time.Second})
 
-		time.Sleep(14*time.Second - 1)
+		time.Sleep(14*time.Second - time.Nanosecond)
 		w.saw(t)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		w.saw(t, sighting{"[a b]", 30 * time.Second})
 		time.Sleep(time.Hour)
 		w.saw(t)
