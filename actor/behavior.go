@@ -85,7 +85,7 @@ type (
 	// when it was stopped, a [*PanicError] when it panicked. Nothing that the other
 	// sent comes after it.
 	Exited struct {
-		Ref Ref
-		Err error
+		Ref Ref   // who has ended
+		Err error // why
 	}
 )

@@ -26,6 +26,7 @@ func newPanicError(where string, value any) *PanicError {
 	return &PanicError{Where: where, Value: value, Stack: debug.Stack()}
 }
 
+// Error names the actor and what it panicked with.
 func (e *PanicError) Error() string { return fmt.Sprintf("actor: %s panicked: %v", e.Where, e.Value) }
 
 // Unwrap returns the panic's value if that is an error.

@@ -13,9 +13,9 @@ type Enum interface {
 
 // Row says where an event leads from each of some states.
 type Row[S, E Enum] struct {
-	From []S
-	On   E
-	To   S
+	From []S // at least one
+	On   E   // the event
+	To   S   // may be the same state
 }
 
 // Table is the single source of a state machine: what is not in it cannot
@@ -34,8 +34,12 @@ type edge[S, E Enum] struct {
 
 // UndefinedError is an event that a machine's table does not have in a state. It
 // is always a bug of the machine's owner.
-type UndefinedError struct{ Machine, State, Event string }
+type UndefinedError struct {
+	// Machine, State and Event are the names of what did not fit.
+	Machine, State, Event string
+}
 
+// Error gives the three names.
 func (e *UndefinedError) Error() string {
 	return fmt.Sprintf("actor: machine %s has no event %s in state %s", e.Machine, e.Event, e.State)
 }

@@ -5,15 +5,12 @@ import "fmt"
 // MaxName is the length of the longest name, in bytes.
 const MaxName = 128
 
-// NameError says why something cannot be the name of a lease.
+// NameError says Why something cannot be the Name of a lease.
 type NameError struct {
-	// Name is what was to be the name, shortened if it is too long.
 	Name string
-	// Why says what is wrong with it.
-	Why string
+	Why  string
 }
 
-// Error says what is wrong and what would be right.
 func (e *NameError) Error() string {
 	return fmt.Sprintf("simba: invalid name %q: %s; a name has 1 to %d characters of A-Z a-z 0-9 . _ : - and is not \".\" or \"..\"",
 		e.Name, e.Why, MaxName)

@@ -34,9 +34,8 @@ import (
 // for nothing else. A session that the backend has never heard of has expired.
 var ErrExpired = errors.New("simba: the session has expired at the backend")
 
-// Lease is a backend's record that a session owns a name.
+// Lease is a backend's record that a session owns Name.
 type Lease struct {
-	// Name is what is owned; see [CheckName].
 	Name string
 	// Token is above zero and below 2^53, so that it survives a detour through a
 	// floating-point number. Each new owner of a name gets a greater one than any
@@ -55,9 +54,9 @@ type Grant struct {
 	Remaining time.Duration
 }
 
-// Renewal is a backend's answer to renewing a session.
+// Renewal is a backend's answer to renewing a session. Remaining is as in [Grant],
+// and Leases are those that the session owns.
 type Renewal struct {
-	// Remaining is as in [Grant].
 	Remaining time.Duration
 	// Revision changes whenever the session's set of leases does, and never comes
 	// back: within a session, no two sets have the same one. It is above zero.
@@ -66,13 +65,11 @@ type Renewal struct {
 	// order. It may be false only if the caller knows this Revision and did not
 	// insist; Leases is then empty.
 	Complete bool
-	// Leases is what the session owns, if Complete.
-	Leases []Lease
+	Leases   []Lease
 }
 
-// Outcome is a backend's answer for one name that a session tried to acquire.
+// Outcome is a backend's answer for one Name that a session tried to acquire.
 type Outcome struct {
-	// Name is what was to be acquired.
 	Name string
 	// Won says that the session owns the lease, whether since now or before. What
 	// it owned before it keeps, also if all of the request's names had to be free
@@ -84,8 +81,7 @@ type Outcome struct {
 	Holder Holder
 }
 
-// Holder is who owns the lease of a Name, for people who watch: the Session, and
-// the Token with which it does.
+// Holder is who owns Name, for people who watch: the Session, with a Token.
 type Holder struct {
 	Name string
 	// Held is false for a vacant name; the rest is then zero.
@@ -97,10 +93,10 @@ type Holder struct {
 	Remaining time.Duration
 }
 
-// The requests. Each carries an ID that its answer repeats, the address for that
-// answer in ReplyTo, and how long the asker waits for it: a backend gives up then,
+// The requests. Each carries an ID that its answer repeats, ReplyTo as the address
+// for that answer, and how long the asker waits for it: a backend gives up then,
 // for nobody listens any more. No answer within Timeout means that the outcome is
-// unknown. Session is the id of the session that asks.
+// unknown. Session names the session that asks.
 type (
 	// Call is what all requests have in common.
 	Call struct {
@@ -120,11 +116,8 @@ type (
 	RenewRequest struct {
 		Call
 		Session string
-		// Known is the revision of the last complete list that the session saw, 0
-		// for none.
-		Known uint64
-		// Full asks for the list even if the revision has not changed.
-		Full bool
+		Known   uint64 // the revision of the last complete list that the session saw, 0 for none
+		Full    bool   // the list is wanted even if that is still its revision
 	}
 	// AcquireRequest tries to acquire names, each by itself, or all or none. It is
 	// answered by [AcquireAnswer]. A name that the session owns already is won,
@@ -171,7 +164,6 @@ type TimeoutError struct {
 	Timeout time.Duration
 }
 
-// Error names the request and what would be right.
 func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("simba: the %s request has the timeout %v; it must be above zero", e.Request, e.Timeout)
 }
@@ -188,24 +180,23 @@ func (c Call) Check(request string) error {
 // MaxBatch is how many names or leases one request carries at most.
 const MaxBatch = 1000
 
-// The answers. ID is that of the request. Err is [ErrExpired] if the session has
-// ended for good, and any other error means that the outcome is unknown. What was
-// asked for is there if Err is nil: the Grant, the Renewal, the Outcomes, the
-// Holders.
+// The answers. ID is that of the request, and the rest is what was asked for. Err is
+// [ErrExpired] if the session has ended for good, and any other error means that
+// the outcome is unknown.
 type (
-	// OpenAnswer answers [OpenRequest].
+	// OpenAnswer answers [OpenRequest] with a Grant.
 	OpenAnswer struct {
 		ID    uint64
 		Err   error
 		Grant Grant
 	}
-	// RenewAnswer answers [RenewRequest].
+	// RenewAnswer answers [RenewRequest] with a Renewal.
 	RenewAnswer struct {
 		ID      uint64
 		Err     error
 		Renewal Renewal
 	}
-	// AcquireAnswer answers [AcquireRequest]: one outcome for each name, in order.
+	// AcquireAnswer answers [AcquireRequest]: Outcomes has one for each name, in order.
 	AcquireAnswer struct {
 		ID       uint64
 		Err      error
@@ -221,14 +212,14 @@ type (
 		ID  uint64
 		Err error
 	}
-	// InspectAnswer answers [InspectRequest]: a holder for each name, in order, or
+	// InspectAnswer answers [InspectRequest]: Holders has one for each name, in order, or
 	// for no names, one for each lease that is held, in the byte order of names.
 	InspectAnswer struct {
 		ID      uint64
 		Err     error
 		Holders []Holder
 	}
-	// Vacated is a notice: these Names may be free now. It may be late, repeated,
+	// Vacated is a notice: Names may be free now. It may be late, repeated,
 	// wrong or lost.
 	Vacated struct{ Names []string }
 )

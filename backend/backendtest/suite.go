@@ -41,7 +41,7 @@ type Config struct {
 	Patience time.Duration
 }
 
-// Store is a driver together with what the suite can do to its store. All but the
+// Store is a Driver together with what the suite can do to its store. All but the
 // driver may be nil; then, what needs it is skipped.
 type Store struct {
 	// Driver is what is tested.
