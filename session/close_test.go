@@ -30,6 +30,7 @@ func TestClose(t *testing.T) {
 			reason = tm.Reason()
 		}
 	})
+	r.invalidWhenEnded(tm)
 	reply := r.ask(session.Close{})
 	m := take[*backend.CloseRequest](r)
 	check(t, "reason when it is closed", reason, term.Stopped)
@@ -70,6 +71,32 @@ func TestClose(t *testing.T) {
 	ended := eventsOf[observe.SessionEnded](r)
 	if len(ended) != 1 || ended[0].Reason != term.Stopped {
 		t.Errorf("events %v, want one STOPPED", ended)
+	}
+}
+
+// Close during an attempt and a renewal: their answers come to nothing.
+func TestCloseDuringCalls(t *testing.T) {
+	r := newLiveRig(t)
+	r.RunFor(time.Second)
+	o := r.join("x")
+	o.contend(1)
+	attempt := take[*backend.AcquireRequest](r)
+	renewal := r.renewal()
+	reply := r.ask(session.Close{})
+	if lost := heard[session.Lost](o); len(lost) == 0 || fmt.Sprintf("%T", lost[len(lost)-1].Err) != "*session.ClosedError" {
+		t.Errorf("the candidate heard %v, want a ClosedError", lost)
+	}
+	r.acquired(attempt, 7)
+	r.renewed(renewal, 1, backend.Lease{Name: "x", Token: 7})
+	check(t, "won", len(heard[session.Won](o)), 0)
+	check(t, "state", r.state(), session.Closed)
+	// Should the backend not hear of the close, the lease is free all the same.
+	check(t, "released", fmt.Sprint(take[*backend.ReleaseRequest](r).Leases), "[{x 7}]")
+	r.tell(&backend.CloseAnswer{ID: take[*backend.CloseRequest](r).ID})
+	check(t, "answer", reply.Answer, (any)(session.Done{}))
+	r.RunFor(time.Hour)
+	if len(r.requests) > 0 {
+		t.Errorf("after Close the backend got %v", r.requests)
 	}
 }
 

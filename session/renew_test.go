@@ -296,6 +296,7 @@ func TestExpiredIsFinal(t *testing.T) {
 			waits := r.join("z")
 			waits.contend(1)
 			r.acquired(take[*backend.AcquireRequest](r), 0)
+			r.invalidWhenEnded(tm)
 			tt.news(r)
 			check(t, "valid", tm.Valid(), false)
 			check(t, "reason", tm.Reason(), term.SessionExpired)
@@ -309,6 +310,18 @@ func TestExpiredIsFinal(t *testing.T) {
 				t.Errorf("after a new session the backend got %+v, want an attempt for z", m)
 			}
 		})
+	}
+}
+
+// invalidWhenEnded checks that a term is over when the first hears that its session
+// has ended.
+func (r *rig) invalidWhenEnded(tm *term.Term) {
+	sink := r.sink
+	r.sink = func(e observe.Event) {
+		if _, ok := e.(observe.SessionEnded); ok {
+			check(r.t, "valid when the end of the session is told", tm.Valid(), false)
+		}
+		sink(e)
 	}
 }
 

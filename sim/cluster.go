@@ -19,6 +19,8 @@ type Cluster struct {
 	Store   *Node         // the backend's machine
 	Monitor *Monitor
 	Clients []*Client
+	// Wrap may change what the backend does, when it is started the next time.
+	Wrap func(actor.Behavior) actor.Behavior
 
 	backend Address
 }
@@ -37,8 +39,15 @@ func NewCluster(c Chooser, p session.Params) *Cluster {
 	return cl
 }
 
-// StartStore starts the backend, with the data that it had before a crash.
-func (c *Cluster) StartStore() { c.backend.Bind(c.Store.Spawn("backend", memory.NewActor(c.Model))) }
+// StartStore starts the backend on its machine, which must have crashed, with the
+// data that are in Model.
+func (c *Cluster) StartStore() {
+	b := memory.NewActor(c.Model)
+	if c.Wrap != nil {
+		b = c.Wrap(b)
+	}
+	c.backend.Bind(c.Store.Spawn("backend", b))
+}
 
 // Leader returns the client that has a valid term of name, or nil.
 func (c *Cluster) Leader(name string) *Client {

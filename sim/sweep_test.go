@@ -12,7 +12,11 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/simba-go/simba/actor"
+	"github.com/simba-go/simba/backend"
+	"github.com/simba-go/simba/backend/memory"
 	"github.com/simba-go/simba/election"
+	"github.com/simba-go/simba/observe"
 	"github.com/simba-go/simba/session"
 	"github.com/simba-go/simba/sim"
 	"github.com/simba-go/simba/term"
@@ -28,6 +32,7 @@ type sweep struct {
 	names   []string
 	locks   []*sim.Lock
 	longest time.Duration // that a deaf task takes
+	errors  int64         // one in so many calls of the backend fails
 }
 
 // stall is the longest that a message is under way: longer than a lease.
@@ -48,11 +53,73 @@ func newSweep(c sim.Chooser) *sweep {
 	s.Net.Weather.Late = s.odds("late", 10)
 	s.Net.Weather.Lose = s.odds("lose", 10)
 	s.Net.Weather.Double = s.odds("double", 5)
+	s.Store.Crash()
+	s.Model = memory.NewModel(memory.Config{MaxLease: s.params.Lease - s.maybe("shorter", 2*time.Second)})
+	s.Wrap = func(b actor.Behavior) actor.Behavior {
+		return &moody{store: b, once: func() bool { return s.Once("error", s.errors) }}
+	}
+	s.errors = s.odds("errors", 10)
+	s.StartStore()
 	for i := range 3 {
 		cl := s.NewClient(fmt.Sprint("client-", i), s.upTo("offset", time.Hour), s.rate())
 		s.electAll(cl)
 	}
 	return s
+}
+
+// moody is a backend whose calls fail now and then, before or after they have been
+// carried out: nobody can tell which.
+type moody struct {
+	store actor.Behavior
+	once  func() bool
+}
+
+func (m *moody) Receive(ctx actor.Context, msg actor.Message) {
+	c := &moodyContext{Context: ctx, once: m.once}
+	switch r := msg.(type) {
+	case *backend.AcquireRequest:
+		if m.once() {
+			ctx.Send(r.ReplyTo, &backend.AcquireAnswer{ID: r.ID, Err: errStore})
+			return
+		}
+	case *backend.ReleaseRequest:
+		if m.once() {
+			ctx.Send(r.ReplyTo, &backend.ReleaseAnswer{ID: r.ID, Err: errStore})
+			return
+		}
+	}
+	m.store.Receive(c, msg)
+}
+
+type moodyContext struct {
+	actor.Context
+	once func() bool
+}
+
+func (c *moodyContext) Send(to actor.Ref, msg actor.Message) {
+	switch a := msg.(type) {
+	case *backend.OpenAnswer:
+		if c.once() {
+			msg = &backend.OpenAnswer{ID: a.ID, Err: errStore}
+		}
+	case *backend.RenewAnswer:
+		if c.once() {
+			msg = &backend.RenewAnswer{ID: a.ID, Err: errStore}
+		}
+	case *backend.AcquireAnswer:
+		if c.once() {
+			msg = &backend.AcquireAnswer{ID: a.ID, Err: errStore}
+		}
+	case *backend.ReleaseAnswer:
+		if c.once() {
+			msg = &backend.ReleaseAnswer{ID: a.ID, Err: errStore}
+		}
+	case *backend.CloseAnswer:
+		if c.once() {
+			msg = &backend.CloseAnswer{ID: a.ID, Err: errStore}
+		}
+	}
+	c.Context.Send(to, msg)
 }
 
 func (s *sweep) upTo(label string, d time.Duration) time.Duration {
@@ -87,7 +154,10 @@ func (s *sweep) rate() float64 {
 	return 1
 }
 
-var errTask = errors.New("the task failed")
+var (
+	errTask  = errors.New("the task failed")
+	errStore = errors.New("the store is out of order")
+)
 
 func (s *sweep) script() sim.Script {
 	script := sim.Script{
@@ -181,6 +251,7 @@ func (s *sweep) run(actions int) error {
 		s.act()
 	}
 	s.Net.Calm()
+	s.errors = 0
 	s.Store.Resume()
 	for _, cl := range s.Clients {
 		cl.Resume()
@@ -217,7 +288,11 @@ func (s *sweep) recovers() error {
 	// Close always comes back, and what the client had is free then.
 	closed := make(map[string]bool)
 	for _, cl := range s.Clients {
-		closed[cl.View().Session] = true
+		cl.Sink = func(e observe.Event) {
+			if e, ok := e.(observe.SessionEnded); ok && e.Reason == term.Stopped {
+				closed[e.Session] = true
+			}
+		}
 		reply := cl.Close()
 		if !s.RunUntil(s.params.Lease+time.Second, reply.Done) {
 			return fmt.Errorf("Close of %v does not come back", cl)
@@ -269,7 +344,7 @@ func TestSweep(t *testing.T) {
 	}
 	// A sweep that does not reach what it is about proves nothing.
 	for _, what := range []string{
-		"Elected", "revoked: STOPPED", "revoked: STEPPED_DOWN", "revoked: DEADLINE_PASSED",
+		"SessionShortened", "Elected", "revoked: STOPPED", "revoked: STEPPED_DOWN", "revoked: DEADLINE_PASSED",
 		"session ended: DEADLINE_PASSED", "session ended: STOPPED", "SessionSuspended", "SessionResumed", "OpenFailed",
 		"renewed: unknown", "attempted: unknown", "released: unknown",
 		"HandoverStarted", "HandoverTimedOut", "TaskOverrunning", "TaskEnded", "CallbackRefused",
