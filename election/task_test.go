@@ -129,7 +129,7 @@ func TestNoHotLoop(t *testing.T) {
 					tm, _ := r.newTerm(time.Hour)
 					ctx.Send(r.ref, won(m.Candidacy, tm))
 				case session.Release:
-					ctx.Send(r.ref, session.Settled{Term: m.Term})
+					ctx.Send(r.ref, session.Settled(m))
 				}
 			}
 			tm, _ := r.newTerm(time.Hour)
