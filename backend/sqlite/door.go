@@ -64,7 +64,7 @@ func pass(ctx context.Context, s *Store, doors []*door) (leave func(), waited bo
 		if open {
 			held = d
 		}
-		if err := s.alive(ctx); err != nil {
+		if err := s.gone(ctx); err != nil {
 			leave()
 			return nil, false, fmt.Errorf("not done, because other processes were waiting for the file before: %w", err)
 		}

@@ -113,7 +113,7 @@ func TestClose(t *testing.T) {
 	go func() { watching <- s.Watch(s.ctx, set, func(...string) { seen <- struct{}{} }) }()
 	<-seen
 	blocked(t, 1)
-	eventually(t, "the renewal waits", s.renewer.waits)
+	eventually(t, "one waits at a door", func() bool { return s.writer.waits() || s.renewer.waits() })
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
