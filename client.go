@@ -1,20 +1,15 @@
 package simba
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/backend"
-	"github.com/simba-go/simba/election"
-	"github.com/simba-go/simba/observe"
 	"github.com/simba-go/simba/session"
 	"github.com/simba-go/simba/task"
 )
@@ -24,196 +19,222 @@ import (
 type Client struct {
 	params   session.Params
 	log      *slog.Logger
-	sink     observe.Sink
+	events   func(Event)
 	executor Executor
 
 	system   *actor.System
-	backend  actor.Ref
 	session  actor.Ref
 	view     atomic.Pointer[session.Snapshot]
 	insiders *task.Insiders
-	running  sync.WaitGroup // goroutines with the user's code
+	running  sync.WaitGroup // goroutines with the user's code, and the watch for sleep
 
-	mu        sync.Mutex
-	elections map[*Election]struct{}
-	locks     map[*Locks]struct{}
-	closing   chan struct{} // closed when Close is called first
-	closed    chan struct{} // closed when that is done
+	closing   context.Context // done once Close was called; its cause is ErrClosed
+	close     func()          // makes it so, once
 	closeOnce sync.Once
+	gone      chan struct{} // closed when closing, and no member is left
+	closed    chan struct{} // closed when Close has nothing left to do
+
+	mu      sync.Mutex
+	members map[member]struct{}
+	locks   map[string]*Locks // the latest of each name
 }
 
-// Open opens a session at the store, which must not be nil, and returns once it
-// lives or ctx is done; then the error is an [*OpenError]. ctx bounds this call
-// only. The store stays the caller's to close, after the client.
+// The names of the actors without which a client is of no use.
+const (
+	sessionActor = "session"
+	backendActor = "backend"
+)
+
+// Open opens a session at the store and returns once it lives, or once ctx is done:
+// then the error is an [*OpenError]. Until then it is tried again and again, for a
+// store that is away may come back. ctx bounds this call only. Bad options are a
+// [*ParamsError]. The store stays the caller's to close, after the client.
 func Open(ctx context.Context, store Store, opts ...Option) (*Client, error) {
-	o, params, err := newOptions(opts)
+	o, params, err := newOptions(store, opts)
 	if err != nil {
 		return nil, err
 	}
-	if store == nil {
-		return nil, errors.New("simba: the store is nil; open one, for example with sqlite.Open")
+	if ctx.Err() != nil {
+		return nil, &OpenError{Cause: context.Cause(ctx)}
 	}
-	c := &Client{
-		params:    params,
-		log:       o.logger,
-		executor:  o.executor,
-		insiders:  task.NewInsiders(),
-		elections: make(map[*Election]struct{}),
-		locks:     make(map[*Locks]struct{}),
-		closing:   make(chan struct{}),
-		closed:    make(chan struct{}),
-	}
-	c.sink = func(e Event) {
-		c.logEvent(e)
-		o.sink(e)
-	}
-	c.system = actor.NewSystem(actor.WithClock(o.clock), actor.WithErrors(c.engineError))
-	c.backend = c.system.Spawn("backend", store.Backend())
-	c.session = c.system.Spawn("session", session.New(session.Config{
-		Params: params, Label: o.label, Backend: c.backend, Clock: o.clock, Sink: c.sink, View: &c.view,
-	}))
+	c := newClient(o, params)
+	c.start(store, o)
 	if err := c.awaitOpen(ctx); err != nil {
-		c.shutDown()
+		c.discard()
 		return nil, err
-	}
-	if _, ok := o.clock.(actor.SystemClock); ok {
-		c.running.Go(c.watchSleep)
 	}
 	return c, nil
 }
 
-func (c *Client) awaitOpen(ctx context.Context) error {
-	if _, err := c.ask(ctx, c.session, session.AwaitOpen{}); err != nil {
-		e := &OpenError{Cause: err}
-		if view := c.view.Load(); view != nil {
-			e.Last = view.LastErr
-		}
-		return e
+func newClient(o *options, params session.Params) *Client {
+	closing, cancel := context.WithCancelCause(context.Background())
+	return &Client{
+		params:   params,
+		log:      o.logger,
+		events:   o.events,
+		executor: o.executor,
+		insiders: task.NewInsiders(),
+		closing:  closing,
+		close:    func() { cancel(ErrClosed) },
+		gone:     make(chan struct{}),
+		closed:   make(chan struct{}),
+		members:  make(map[member]struct{}),
+		locks:    make(map[string]*Locks),
 	}
-	return nil
 }
 
-// ask asks an actor. An answer that is an error is the error, and that an actor
-// has ended means that the client is closed.
+// start spawns the actors that every client has.
+func (c *Client) start(store Store, o *options) {
+	c.mu.Lock() // until the session is set: an actor that panics at once closes the client
+	defer c.mu.Unlock()
+	c.system = actor.NewSystem(actor.WithClock(o.clock), actor.WithErrors(c.engineError))
+	b := c.system.Spawn(backendActor, store.Backend())
+	c.session = c.system.Spawn(sessionActor, session.New(session.Config{
+		Params: c.params, Label: o.label, Backend: b, Clock: o.clock, Sink: c.sink, View: &c.view,
+	}))
+	c.running.Go(c.watchSleep)
+}
+
+func (c *Client) awaitOpen(ctx context.Context) error {
+	_, err := c.askSession(ctx, session.AwaitOpen{})
+	if err == nil {
+		return nil
+	}
+	e := &OpenError{Cause: err}
+	if view := c.view.Load(); view != nil {
+		e.Last = view.LastErr
+	}
+	return e
+}
+
+// ask asks an actor.
 func (c *Client) ask(ctx context.Context, to actor.Ref, msg actor.Message) (actor.Message, error) {
 	answer, err := actor.Ask(ctx, to, msg)
-	var closed *session.ClosedError
 	switch {
 	case errors.Is(err, actor.ErrStopped):
 		return nil, ErrClosed
 	case err != nil:
-		return nil, err
+		return nil, context.Cause(ctx)
 	}
-	if err, ok := answer.(error); ok {
-		if errors.As(err, &closed) {
-			return nil, ErrClosed
-		}
-		return nil, err
-	}
-	return answer, nil
+	return answer, errorOf(answer)
 }
 
-// join checks names and takes them for an owner.
-func (c *Client) join(owner actor.Ref, names ...string) error {
-	// The answer needs no backend, only the session's actor.
+// carryOut asks for something that is to happen even if ctx is done already, which
+// only ends the wait for it. What it is, is said by the error for that.
+func (c *Client) carryOut(ctx context.Context, to actor.Ref, msg actor.Message, doing string) error {
+	reply := make(reply, 1)
+	to.Tell(actor.NewRequest(msg, reply))
+	select {
+	case answer := <-reply:
+		return errorOf(answer)
+	case <-ctx.Done():
+	}
+	select {
+	case answer := <-reply:
+		return errorOf(answer)
+	default:
+		return fmt.Errorf("simba: %s goes on: %w", doing, context.Cause(ctx))
+	}
+}
+
+// errorOf returns the error that an answer is. That an actor has ended, or that
+// its session is closed, means that the client is.
+func errorOf(answer actor.Message) error {
+	switch err := answer.(type) {
+	case actor.Unanswered, *session.ClosedError:
+		return ErrClosed
+	case error:
+		return err
+	}
+	return nil
+}
+
+// reply is where one answer goes.
+type reply chan actor.Message
+
+func (r reply) Tell(answer actor.Message) {
+	select {
+	case r <- answer:
+	default: // the first one counts
+	}
+}
+
+func (r reply) String() string { return "reply" }
+
+// nobody takes answers for which nobody waits.
+type nobody struct{}
+
+func (nobody) Tell(actor.Message) {}
+func (nobody) String() string     { return "nobody" }
+
+// askSession asks the session for something that needs the backend. A client that
+// closes does not wait for that, so neither does the caller.
+func (c *Client) askSession(ctx context.Context, msg actor.Message) (actor.Message, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(c.closing, func() { cancel(ErrClosed) })()
+	return c.ask(ctx, c.session, msg)
+}
+
+// claim takes names for an owner. It needs no backend, only the client's actors,
+// and so there is nothing that a context would have to bound.
+//
+// The user may see that a lock is over before the lock's actor does, and want the
+// name again. The session knows as soon as it has been asked, and has told the actor
+// by then, which gives the names back before it answers anything else.
+func (c *Client) claim(owner actor.Ref, names ...string) error {
+	over := c.locksThatAreOver(names)
+	err := c.join(owner, names)
+	var inUse *InUseError
+	if len(over) == 0 || !errors.As(err, &inUse) {
+		return err
+	}
+	for _, l := range over {
+		c.abandon(l)
+	}
+	return c.join(owner, names)
+}
+
+func (c *Client) join(owner actor.Ref, names []string) error {
 	_, err := c.ask(context.Background(), c.session, session.Join{Names: names, Owner: owner})
 	return err
 }
 
-// Close stops every election with its handover and releases every lock, then
-// closes the session and ends all goroutines of the client. It returns nil once
-// that is done, which includes that all callbacks and tasks have returned. When ctx
-// is done first it returns an error, and all of that goes on: no lease is given
-// away while a task may still count on it. From within a callback or a task it
-// starts the work and returns.
-func (c *Client) Close(ctx context.Context) error {
-	c.closeOnce.Do(func() {
-		c.mu.Lock()
-		close(c.closing)
-		c.mu.Unlock()
-		go func() {
-			defer close(c.closed)
-			c.shutDown()
-			c.running.Wait()
-		}()
-	})
-	if c.insiders.Inside(ctx) {
-		return nil
-	}
-	select {
-	case <-c.closed:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("simba: closing the client goes on: %w", context.Cause(ctx))
+// sink takes the events of all actors, on their goroutines. What the user's logger
+// and function do there must not harm the engine.
+func (c *Client) sink(e Event) {
+	c.guard(func() { c.logEvent(e) })
+	c.tell(e)
+}
+
+// lockSink is sink for locks, which come and go too often to be logged like
+// leaders.
+func (c *Client) lockSink(e Event) {
+	c.guard(func() { c.logLock(e) })
+	c.tell(e)
+}
+
+func (c *Client) tell(e Event) {
+	if v := c.guard(func() { c.events(e) }); v != nil {
+		c.guard(func() { c.log.Error("simba: the function for events panicked", "event", e, "panic", v) })
 	}
 }
 
-// shutDown hands everything over, and then closes the session.
-func (c *Client) shutDown() {
-	c.handOver()
-	// The session gives up telling the backend when it would expire anyway.
-	c.ask(context.Background(), c.session, session.Close{})
-	c.system.Shutdown(context.Background())
+// guard calls f and returns what it panicked with, if it did.
+func (*Client) guard(f func()) (panicked any) {
+	defer func() { panicked = recover() }()
+	f()
+	return nil
 }
 
-// handOver stops all elections and locks. It is bounded: by then no handover can
-// still be waiting for its task, and only callbacks that never return are left.
-func (c *Client) handOver() {
-	ctx, cancel := context.WithTimeout(context.Background(), c.params.Lease)
-	defer cancel()
-	var all sync.WaitGroup
-	c.mu.Lock()
-	for e := range c.elections {
-		all.Go(func() { c.ask(ctx, e.ref, election.Stop{}) })
-	}
-	for l := range c.locks {
-		all.Go(func() { l.release(ctx) })
-	}
-	c.mu.Unlock()
-	all.Wait()
-}
-
-// register keeps track of something that Close has to end.
-func register[T comparable](c *Client, set map[T]struct{}, item T) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	select {
-	case <-c.closing:
-		return ErrClosed
-	default:
-		set[item] = struct{}{}
-		return nil
-	}
-}
-
-func unregister[T comparable](c *Client, set map[T]struct{}, item T) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(set, item)
-}
-
-// watchSleep makes the session look at its deadline soon after the machine has
-// been asleep. Reads are right without it; it is for those who wait for a term's
-// end, because timers do not count the time asleep.
-func (c *Client) watchSleep() {
-	const period = time.Second
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
-	clock := c.system.Clock()
-	asleep := func(since time.Time, at actor.Instant) time.Duration {
-		return clock.Now().Sub(at) - time.Since(since)
-	}
-	wall, at := time.Now(), clock.Now()
-	for {
-		select {
-		case <-c.closing:
-			return
-		case <-ticker.C:
-			if asleep(wall, at) > 10*time.Millisecond {
-				c.session.Tell(session.Check{})
-			}
-			wall, at = time.Now(), clock.Now()
-		}
+// engineError is for bugs of the engine itself, and of a backend that speaks the
+// protocol as an actor. Without its session or its backend a client is of no use;
+// its terms have ended by then, or end at their deadline.
+func (c *Client) engineError(err error) {
+	c.guard(func() { c.logEngineError(err) })
+	var p *actor.PanicError
+	if errors.As(err, &p) && (p.Where == sessionActor || p.Where == backendActor) {
+		c.startClosing()
 	}
 }
 
@@ -228,33 +249,3 @@ func (c *Client) blocking() error {
 // CheckName returns a [*NameError] unless name can be the name of a lease: 1 to
 // 128 characters of A-Z a-z 0-9 . _ : -, and not "." or "..".
 func CheckName(name string) error { return backend.CheckName(name) }
-
-// Snapshot is what an operator sees of a client. It is immutable.
-type Snapshot struct {
-	Session   string        // empty while there is none
-	State     SessionState  //
-	Remaining time.Duration // to the session's local deadline
-	Interval  time.Duration // between renewals, as in effect
-	Leases    int           // held by the session
-	LastErr   error         // why the session's last call failed; nil if it did not
-	Elections []ElectionSnapshot
-}
-
-// Snapshot returns the client's state, without waiting for anything. Its parts are
-// each consistent in themselves.
-func (c *Client) Snapshot() Snapshot {
-	var s Snapshot
-	if v := c.view.Load(); v != nil {
-		s = Snapshot{Session: v.Session, State: v.State, Interval: v.Interval, Leases: v.Leases, LastErr: v.LastErr}
-		if v.Deadline != nil {
-			s.Remaining = v.Deadline.Remaining()
-		}
-	}
-	c.mu.Lock()
-	for e := range c.elections {
-		s.Elections = append(s.Elections, e.Snapshot())
-	}
-	c.mu.Unlock()
-	slices.SortFunc(s.Elections, func(a, b ElectionSnapshot) int { return cmp.Compare(a.Name, b.Name) })
-	return s
-}

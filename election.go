@@ -3,6 +3,7 @@ package simba
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -31,41 +32,55 @@ type electionConfig struct {
 	afterFailure Policy
 }
 
-// ElectOption configures [Client.Elect] and [Client.Run].
-type ElectOption func(*electionConfig)
+// RunOption configures [Client.Run].
+type RunOption func(*electionConfig)
 
 // OnReturn sets the policy for a task that returned nil, by default [Hold].
-func OnReturn(p Policy) ElectOption { return func(c *electionConfig) { c.afterReturn = p } }
+func OnReturn(p Policy) RunOption { return func(c *electionConfig) { c.afterReturn = p } }
 
 // OnFailure sets the policy for a task that returned an error or panicked, by
 // default [Yield].
-func OnFailure(p Policy) ElectOption { return func(c *electionConfig) { c.afterFailure = p } }
+func OnFailure(p Policy) RunOption { return func(c *electionConfig) { c.afterFailure = p } }
 
 // WithListener makes the election of a task call a listener as well. The task
 // starts when OnElected has returned.
-func WithListener(l Listener) ElectOption {
+func WithListener(l Listener) RunOption {
 	return func(c *electionConfig) { c.listener, c.listens = l, true }
 }
 
-// Elect starts to contend for name and tells l about each term. The error is a
-// [*NameError], an [*InUseError] or [ErrClosed].
+// Elect starts to contend for name and tells l about each term. It does not wait
+// for anything. The error is a [*NameError], an [*InUseError] or [ErrClosed].
 func (c *Client) Elect(name string, l Listener) (*Election, error) {
-	return c.elect(name, electionConfig{listener: l, listens: true})
+	return c.elect(name, electionConfig{listener: l, listens: l.OnElected != nil || l.OnRevoked != nil})
 }
 
 // Run starts to contend for name and runs fn in each term, as its task: in a
 // handover the lease is kept until fn has returned or the term's time is over. See
-// [OnReturn] and [OnFailure] for what follows when fn returns by itself. The
-// errors are those of [Client.Elect].
-func (c *Client) Run(name string, fn TaskFunc, opts ...ElectOption) (*Election, error) {
-	if fn == nil {
-		return nil, errors.New("simba: the task of " + quoted([]string{name}) + " is nil")
-	}
+// [OnReturn] and [OnFailure] for what follows when fn returns by itself. Run does
+// not wait for anything. The errors are those of [Client.Elect], and one for a nil
+// function or an unknown policy.
+func (c *Client) Run(name string, fn TaskFunc, opts ...RunOption) (*Election, error) {
 	cfg := electionConfig{work: fn, afterReturn: Hold, afterFailure: Yield}
 	for _, o := range opts {
 		o(&cfg)
 	}
+	if err := cfg.check(name); err != nil {
+		return nil, err
+	}
 	return c.elect(name, cfg)
+}
+
+func (cfg *electionConfig) check(name string) error {
+	var broken []error
+	if cfg.work == nil {
+		broken = append(broken, fmt.Errorf("simba: the task of %q is nil; without one, use Elect", name))
+	}
+	for _, p := range []Policy{cfg.afterReturn, cfg.afterFailure} {
+		if p > Finish {
+			broken = append(broken, fmt.Errorf("simba: the task of %q has the unknown policy %v; it must be Hold, Restart, Yield or Finish", name, p))
+		}
+	}
+	return joinErrors(broken...)
 }
 
 func (c *Client) elect(name string, cfg electionConfig) (*Election, error) {
@@ -83,18 +98,19 @@ func (c *Client) elect(name string, cfg electionConfig) (*Election, error) {
 		Params: c.params, Sink: c.sink, View: &e.view,
 	})
 	e.ref = c.system.Spawn("election "+name, watched{behavior, e.ended})
-	if err := c.start(e); err != nil {
+	if err := c.enter(e); err != nil {
 		c.system.Stop(e.ref)
 		return nil, err
 	}
 	return e, nil
 }
 
-func (c *Client) start(e *Election) error {
-	if err := c.join(e.ref, e.name); err != nil {
+// enter makes an election contend.
+func (c *Client) enter(e *Election) error {
+	if err := c.claim(e.ref, e.name); err != nil {
 		return err
 	}
-	if err := register(c, c.elections, e); err != nil {
+	if err := c.register(e); err != nil {
 		return err
 	}
 	e.ref.Tell(election.Start{})
@@ -103,11 +119,14 @@ func (c *Client) start(e *Election) error {
 
 // ended runs when the election's actor has ended.
 func (e *Election) ended() {
-	unregister(e.client, e.client.elections, e)
+	e.client.unregister(e)
 	close(e.done)
 }
 
-// watched is a behaviour whose end is noticed, also if it is a panic.
+// letGo implements member.
+func (e *Election) letGo() { e.ref.Tell(actor.NewRequest(election.Stop{}, nobody{})) }
+
+// watched is a behaviour whose end is noticed, whichever way it comes.
 type watched struct {
 	actor.Behavior
 	ended func()
@@ -116,59 +135,64 @@ type watched struct {
 // Receive passes the message on.
 func (w watched) Receive(ctx actor.Context, msg actor.Message) {
 	_, last := msg.(actor.Stopping)
+	returned := false
 	defer func() {
-		if v := recover(); v != nil {
-			w.ended()
-			panic(v)
-		}
-		if last {
+		if last || !returned {
 			w.ended()
 		}
 	}()
 	w.Behavior.Receive(ctx, msg)
+	returned = true
 }
 
 // Name returns the name for which the election contends.
 func (e *Election) Name() string { return e.name }
 
-// Term returns the term that the election holds now, or nil.
+// Term returns the term that the election holds now, or nil. The term may end at
+// any moment: ask it, and hold on to it rather than ask the election again.
 func (e *Election) Term() *Term { return e.view.Load().Term }
 
 // Done returns a channel that is closed once the election has stopped, its last
-// callback has run, and its task has returned.
+// callback has run, its task has returned and its lease is free.
 func (e *Election) Done() <-chan struct{} { return e.done }
 
 // Stop hands the term over, if there is one: it cancels the task's context and
 // waits for the task, at most for as long as the term would have lasted; ends the
 // term; frees the lease; and lets OnRevoked run. It returns nil when all that is
-// done, or an error when ctx is done first, while the handover goes on. From
-// within a callback or a task it starts the work and returns.
+// done, also if it was done before, or an error that matches the cause of ctx when
+// that is done first, while the handover goes on. From within a callback or a task
+// it starts the work and returns nil.
 func (e *Election) Stop(ctx context.Context) error {
-	return ignoreClosed(e.ask(ctx, election.Stop{}))
+	return ignoreClosed(e.ask(ctx, election.Stop{}, "stopping"))
 }
 
 // StepDown hands the term over like Stop, but the election stays started and
 // contends again after cooldown, counted from now. A candidate just does not
-// contend for that long. A negative cooldown is a [*CooldownError]; after Stop the
-// error is a [*StoppedError].
+// contend for that long. A second one joins the first, and the later end counts. A
+// negative cooldown is a [*CooldownError]; after Stop the error is a
+// [*StoppedError]. For ctx and callers within a callback or a task, see Stop.
 func (e *Election) StepDown(ctx context.Context, cooldown time.Duration) error {
 	if cooldown < 0 {
 		return &CooldownError{Cooldown: cooldown}
 	}
-	err := e.ask(ctx, election.StepDown{Cooldown: cooldown})
+	if e.view.Load().Status == StatusStopped {
+		return &StoppedError{Name: e.name}
+	}
+	err := e.ask(ctx, election.StepDown{Cooldown: cooldown}, "stepping down from")
 	if errors.Is(err, ErrClosed) {
 		return &StoppedError{Name: e.name}
 	}
 	return err
 }
 
-func (e *Election) ask(ctx context.Context, msg actor.Message) error {
+// ask asks the election's actor, and only tells it from within a callback or task,
+// which must not wait for itself.
+func (e *Election) ask(ctx context.Context, msg actor.Message, doing string) error {
 	if e.client.insiders.Inside(ctx) {
 		e.ref.Tell(actor.NewRequest(msg, nobody{}))
 		return nil
 	}
-	_, err := e.client.ask(ctx, e.ref, msg)
-	return err
+	return e.client.carryOut(ctx, e.ref, msg, fmt.Sprintf("%s %q", doing, e.name))
 }
 
 // ignoreClosed is for calls that want something to be over.
@@ -177,35 +201,4 @@ func ignoreClosed(err error) error {
 		return nil
 	}
 	return err
-}
-
-// nobody takes answers for which nobody waits.
-type nobody struct{}
-
-func (nobody) Tell(actor.Message) {}
-func (nobody) String() string     { return "nobody" }
-
-// ElectionSnapshot is what an operator sees of an election. It is immutable.
-type ElectionSnapshot struct {
-	Name      string
-	Status    Status
-	Token     uint64        // while it has a term
-	Remaining time.Duration // of the term
-	Cooldown  time.Duration // left, zero if there is none
-	Running   bool          // a task runs, of this term or an earlier one
-	Restarts  int           // of the task, in all
-	LastErr   error         // of the last task, callback or attempt that failed
-}
-
-// Snapshot returns the election's state, without waiting for anything.
-func (e *Election) Snapshot() ElectionSnapshot {
-	v := e.view.Load()
-	s := ElectionSnapshot{Name: v.Name, Status: v.Status, Running: v.Running, Restarts: v.Restarts, LastErr: v.LastErr}
-	if v.Term != nil {
-		s.Token, s.Remaining = v.Term.Token(), v.Term.Remaining()
-	}
-	if v.Cooldown != 0 {
-		s.Cooldown = max(0, v.Cooldown.Sub(e.client.system.Clock().Now()))
-	}
-	return s
 }

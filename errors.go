@@ -3,6 +3,7 @@ package simba
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/simba-go/simba/backend"
@@ -50,7 +51,7 @@ type (
 	PanicError = task.PanicError
 )
 
-// NotAcquiredError says why a lock was not acquired: a context that was done, or
+// NotAcquiredError says why a lock of Names was not acquired: a context that was done, or
 // an error of the backend, with an unknown outcome; if it was acquired after all,
 // it is released. It matches [ErrNotAcquired], Cause and Last.
 type NotAcquiredError struct {
@@ -60,20 +61,58 @@ type NotAcquiredError struct {
 }
 
 func (e *NotAcquiredError) Error() string {
-	s := fmt.Sprintf("simba: lock %s was not acquired: %v", quoted(e.Names), e.Cause)
-	if e.Last != nil {
-		s += " (" + strings.TrimPrefix(e.Last.Error(), "simba: ") + ")"
+	return fmt.Sprintf("simba: lock %s was not acquired: %s", quoted(e.Names), because(e.Cause, e.Last))
+}
+
+// Unwrap returns what the error matches.
+func (e *NotAcquiredError) Unwrap() []error { return some(ErrNotAcquired, e.Cause, e.Last) }
+
+// OpenError says that no session could be opened in time. It matches Cause and
+// Last.
+type OpenError struct {
+	Cause error // of the context
+	Last  error // of the last attempt; nil if none was answered
+}
+
+func (e *OpenError) Error() string {
+	return fmt.Sprintf("simba: no session could be opened: %s", because(e.Cause, e.Last))
+}
+
+// Unwrap returns what the error matches.
+func (e *OpenError) Unwrap() []error { return some(e.Cause, e.Last) }
+
+// because puts what happened last behind the cause.
+func because(cause, last error) string {
+	s := plain(cause)
+	if last != nil {
+		s += " (" + plain(last) + ")"
 	}
 	return s
 }
 
-// Unwrap returns what the error matches.
-func (e *NotAcquiredError) Unwrap() []error {
-	errs := []error{ErrNotAcquired, e.Cause}
-	if e.Last != nil {
-		errs = append(errs, e.Last)
+// plain is an error's text without the prefix of ours, for use within another.
+func plain(err error) string { return strings.TrimPrefix(err.Error(), "simba: ") }
+
+// some returns the errors that are not nil.
+func some(errs ...error) []error {
+	return slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+}
+
+// joinErrors is errors.Join, but leaves a single error as it is.
+func joinErrors(errs ...error) error {
+	if errs = some(errs...); len(errs) == 1 {
+		return errs[0]
 	}
-	return errs
+	return errors.Join(errs...)
+}
+
+// checkNames names every bad name at once.
+func checkNames(names []string) error {
+	var bad []error
+	for _, name := range names {
+		bad = append(bad, CheckName(name))
+	}
+	return joinErrors(bad...)
 }
 
 func quoted(names []string) string {
@@ -82,25 +121,4 @@ func quoted(names []string) string {
 		q[i] = fmt.Sprintf("%q", name)
 	}
 	return strings.Join(q, ", ")
-}
-
-// OpenError says that no session could be opened.
-type OpenError struct {
-	Cause error // of the context
-	Last  error // of the last attempt; nil if none was answered
-}
-
-func (e *OpenError) Error() string {
-	if e.Last == nil {
-		return fmt.Sprintf("simba: no session could be opened: %v", e.Cause)
-	}
-	return fmt.Sprintf("simba: no session could be opened: %v (%v)", e.Last, e.Cause)
-}
-
-// Unwrap returns what the error matches.
-func (e *OpenError) Unwrap() []error {
-	if e.Last == nil {
-		return []error{e.Cause}
-	}
-	return []error{e.Cause, e.Last}
 }

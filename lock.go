@@ -11,8 +11,9 @@ import (
 	"github.com/simba-go/simba/lock"
 )
 
-// Lock is one term of a name. When the term ends, for whatever reason, the lock is
-// over for good. All methods are safe for concurrent use.
+// Lock is one term of a name, whose methods it has. When the term ends, for
+// whatever reason, the lock is over for good. All methods are safe for concurrent
+// use.
 type Lock struct {
 	*Term
 	locks *Locks
@@ -26,30 +27,69 @@ type Locks struct {
 	client *Client
 	ref    actor.Ref
 	names  []string
-	terms  []*Term
+
+	// Under the client's mutex. The terms are set once, before anybody else has l.
+	terms []*Term
+	// handOver asks the function that runs under the lock to return; nil if there
+	// is none.
+	handOver context.CancelCauseFunc
 }
 
-// Terms returns a term for each name, in order.
+// Terms returns a term for each name, in the order in which LockAll was given them,
+// without repetitions.
 func (l *Locks) Terms() []*Term { return slices.Clone(l.terms) }
 
-// Release ends the terms and frees the leases. It returns nil once the backend has
-// confirmed, or once the session is over and so nothing is left to free; or an
-// error when ctx is done first, while the release goes on. It may be called again
-// and again, and never frees what somebody else holds.
+// Release ends the terms at once and frees the leases. It returns nil once the
+// backend has confirmed, or once the session is over and so nothing is left to
+// free; or an error that matches the cause of ctx when that is done first, while
+// the release goes on. It may be called again and again, and never frees what
+// somebody else holds. From within a callback that runs on the engine's loop it
+// starts the work and returns nil.
 func (l *Locks) Release(ctx context.Context) error {
 	if l.client.insiders.Inline() {
-		l.ref.Tell(actor.NewRequest(lock.Release{}, nobody{}))
+		l.release()
 		return nil
 	}
-	if err := l.release(ctx); err != nil {
-		return fmt.Errorf("simba: releasing %s goes on: %w", quoted(l.names), err)
+	err := l.client.carryOut(ctx, l.ref, lock.Release{}, "releasing "+quoted(l.names))
+	if ctx.Err() != nil {
+		l.client.abandon(l) // so that the names are free for another lock when this returns
 	}
-	return nil
+	return ignoreClosed(err)
 }
 
-func (l *Locks) release(ctx context.Context) error {
-	_, err := l.client.ask(ctx, l.ref, lock.Release{})
-	return ignoreClosed(err)
+// release starts to release.
+func (l *Locks) release() { l.ref.Tell(actor.NewRequest(lock.Release{}, nobody{})) }
+
+// letGo implements member.
+func (l *Locks) letGo() {
+	l.client.mu.Lock()
+	handOver := l.handOver
+	l.client.mu.Unlock()
+	if handOver != nil {
+		handOver(ErrHandover)
+		return
+	}
+	l.release()
+}
+
+// over reports whether the lock was held, and no term of it is valid any more. It is
+// called with the client's mutex held.
+func (l *Locks) over() bool {
+	return len(l.terms) > 0 && !slices.ContainsFunc(l.terms, (*Term).Valid)
+}
+
+// locksThatAreOver returns the latest locks of the names that are over and have not
+// ended yet.
+func (c *Client) locksThatAreOver(names []string) []*Locks {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var over []*Locks
+	for _, name := range names {
+		if l := c.locks[name]; l != nil && l.over() {
+			over = append(over, l)
+		}
+	}
+	return over
 }
 
 // Lock waits until it holds name or ctx is done; then the error is a
@@ -60,9 +100,15 @@ func (c *Client) Lock(ctx context.Context, name string) (*Lock, error) {
 	return one(c.acquire(ctx, lock.Acquire{}, []string{name}))
 }
 
-// TryLock tries once. If somebody else holds name, the error is a [*HeldError].
+// errNotTried is why TryLock may fail although nobody else holds the name.
+var errNotTried = errors.New("the store could not be asked within a renew interval")
+
+// TryLock tries once. If somebody else holds name, the error is a [*HeldError]. If
+// the store does not answer within a renew interval, it is a [*NotAcquiredError].
 // Otherwise the errors are those of [Client.Lock].
 func (c *Client) TryLock(ctx context.Context, name string) (*Lock, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.params.RenewInterval, errNotTried)
+	defer cancel()
 	return one(c.acquire(ctx, lock.Acquire{Once: true}, []string{name}))
 }
 
@@ -74,63 +120,43 @@ func one(l *Locks, err error) (*Lock, error) {
 }
 
 // LockAll waits until it holds all the names at once: they are won in one call,
-// all or none, so that two callers never wait for each other. There may be up to
-// 1,000 names; a repeated one counts once. The errors are those of [Client.Lock].
+// all or none, so that two callers never wait for each other, whatever the order.
+// There may be up to 1,000 names; a repeated one counts once. The errors are those
+// of [Client.Lock].
 func (c *Client) LockAll(ctx context.Context, names ...string) (*Locks, error) {
-	unique := slices.Clone(names)
-	slices.Sort(unique)
-	unique = slices.Compact(unique)
+	var unique []string
+	seen := make(map[string]bool, len(names))
+	for _, name := range names {
+		if !seen[name] {
+			seen[name] = true
+			unique = append(unique, name)
+		}
+	}
 	if n := len(unique); n == 0 || n > backend.MaxBatch {
 		return nil, fmt.Errorf("simba: there are %d names to lock; there must be 1 to %d", n, backend.MaxBatch)
 	}
 	return c.acquire(ctx, lock.Acquire{}, unique)
 }
 
-// WithLock runs fn while it holds name, and returns what fn returned, once the
-// lease is released. fn's context is cancelled when the term ends, and if that
-// happens against our will, the error matches [*EndedError] as well. A panic of fn
-// passes on, after the release.
-func (c *Client) WithLock(ctx context.Context, name string, fn func(ctx context.Context, t *Term) error) (err error) {
-	l, err := c.Lock(ctx, name)
-	if err != nil {
-		return err
-	}
-	work, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(l.Context(), func() { cancel(context.Cause(l.Context())) })
-	defer func() {
-		stop()
-		cancel(nil)
-		lost := l.EnsureValid(0)
-		err = errors.Join(err, lost, l.releaseSoon(ctx))
-	}()
-	return fn(work, l.Term)
-}
-
-// releaseSoon releases also if ctx is done by now, but does not wait for ever.
-func (l *Lock) releaseSoon(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.locks.client.params.Lease)
-	defer cancel()
-	return l.Release(ctx)
-}
-
 // acquire takes the names for a new lock and asks it for them.
 func (c *Client) acquire(ctx context.Context, how lock.Acquire, names []string) (*Locks, error) {
+	if err := checkNames(names); err != nil {
+		return nil, err
+	}
 	if err := c.blocking(); err != nil {
 		return nil, err
 	}
-	for _, name := range names {
-		if err := CheckName(name); err != nil {
-			return nil, err
-		}
+	if ctx.Err() != nil {
+		return nil, &NotAcquiredError{Names: names, Cause: context.Cause(ctx)}
 	}
 	l := &Locks{client: c, names: names}
-	behavior := lock.New(lock.Config{Names: names, Session: c.session, Sink: c.sink})
-	l.ref = c.system.Spawn("lock "+names[0], watched{behavior, func() { unregister(c, c.locks, l) }})
-	if err := c.join(l.ref, names...); err != nil {
+	behavior := lock.New(lock.Config{Names: names, Session: c.session, Sink: c.lockSink})
+	l.ref = c.system.Spawn("lock "+names[0], watched{behavior, func() { c.unregister(l) }})
+	if err := c.claim(l.ref, names...); err != nil {
 		c.system.Stop(l.ref)
 		return nil, err
 	}
-	if err := register(c, c.locks, l); err != nil {
+	if err := c.register(l); err != nil {
 		c.abandon(l)
 		return nil, err
 	}
@@ -138,23 +164,42 @@ func (c *Client) acquire(ctx context.Context, how lock.Acquire, names []string) 
 	if err != nil {
 		return nil, c.notAcquired(ctx, l, err)
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	l.terms = answer.(lock.Acquired).Terms
 	return l, nil
+}
+
+// index makes the lock the latest one of its names. It and unindex are called with
+// the client's mutex held.
+func (l *Locks) index() {
+	for _, name := range l.names {
+		l.client.locks[name] = l
+	}
+}
+
+func (l *Locks) unindex() {
+	for _, name := range l.names {
+		if l.client.locks[name] == l {
+			delete(l.client.locks, name)
+		}
+	}
 }
 
 // notAcquired gives up, and explains.
 func (c *Client) notAcquired(ctx context.Context, l *Locks, err error) error {
 	last := c.abandon(l)
+	if last == nil {
+		last = c.view.Load().LastErr // there may be no session
+	}
 	var held *HeldError
 	switch {
-	case errors.Is(err, ErrClosed):
-		return err
-	case errors.As(err, &held):
+	case errors.Is(err, ErrClosed), errors.As(err, &held):
 		return err
 	case ctx.Err() == nil:
 		return &NotAcquiredError{Names: l.names, Cause: err}
 	}
-	return &NotAcquiredError{Names: l.names, Cause: err, Last: last}
+	return &NotAcquiredError{Names: l.names, Cause: context.Cause(ctx), Last: last}
 }
 
 // abandon makes the names free for another lock of this client, and returns what

@@ -16,7 +16,7 @@ func (c *Client) logEvent(e Event) {
 	case observe.SessionOpened:
 		c.log.Debug("simba: session opened", "session", e.Session, "remaining", e.Remaining)
 	case observe.SessionShortened:
-		c.log.Warn("simba: the store grants a shorter lease than asked for, so renewals come more often",
+		c.log.Warn("simba: two renewals do not fit into what can be relied on of the lease, so they come more often",
 			"session", e.Session, "asked", e.Asked, "granted", e.Granted, "interval", e.Interval)
 	case observe.SessionSuspended:
 		c.log.Warn("simba: a renewal failed", "session", e.Session, "err", e.Err)
@@ -29,7 +29,7 @@ func (c *Client) logEvent(e Event) {
 	case observe.Elected:
 		c.log.Info("simba: elected", "name", e.Name, "token", e.Token)
 	case observe.Revoked:
-		c.log.Log(context.Background(), levelOf(e.Reason), "simba: revoked", "name", e.Name, "token", e.Token, "reason", e.Reason.String())
+		c.logRevoked("simba: revoked", slog.LevelInfo, e)
 	case observe.HandoverTimedOut:
 		c.log.Warn("simba: the task did not return before its term was over", "name", e.Name, "token", e.Token)
 	case observe.CallbackFailed:
@@ -43,12 +43,23 @@ func (c *Client) logEvent(e Event) {
 	}
 }
 
-// levelOf is a warning for what nobody wanted.
-func levelOf(r Reason) slog.Level {
-	if r.Voluntary() {
-		return slog.LevelInfo
+// logLock logs the events of locks, which come and go too often to be logged like
+// leaders.
+func (c *Client) logLock(e Event) {
+	switch e := e.(type) {
+	case observe.Elected:
+		c.log.Debug("simba: locked", "name", e.Name, "token", e.Token)
+	case observe.Revoked:
+		c.logRevoked("simba: unlocked", slog.LevelDebug, e)
 	}
-	return slog.LevelWarn
+}
+
+// logRevoked warns of what nobody wanted.
+func (c *Client) logRevoked(msg string, level slog.Level, e observe.Revoked) {
+	if !e.Reason.Voluntary() {
+		level = slog.LevelWarn
+	}
+	c.log.Log(context.Background(), level, msg, "name", e.Name, "token", e.Token, "reason", e.Reason.String())
 }
 
 func (c *Client) logEnded(e observe.SessionEnded) {
@@ -75,16 +86,11 @@ func stackOf(err error) string {
 	return ""
 }
 
-// engineError is for bugs of the engine itself. Without its session's actor a
-// client is of no use; its terms have ended by then.
-func (c *Client) engineError(err error) {
+func (c *Client) logEngineError(err error) {
 	var p *actor.PanicError
 	if errors.As(err, &p) {
 		c.log.Error("simba: a bug in the engine", "err", err, "stack", string(p.Stack))
-		if p.Where == c.session.String() {
-			go c.Close(context.Background())
-		}
 		return
 	}
-	c.log.Error("simba: a bug in the engine", "err", err)
+	c.log.Error("simba: the engine reports", "err", err)
 }

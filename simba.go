@@ -61,6 +61,8 @@ type (
 
 // The reasons for a term's end.
 const (
+	// NotEnded: there is none yet.
+	NotEnded = term.None
 	// Stopped: the election was stopped, the lock released, or the client closed.
 	Stopped = term.Stopped
 	// SteppedDown: the election stepped down and stays started.
@@ -73,14 +75,39 @@ const (
 	TakenOver = term.TakenOver
 )
 
+// The states of a client's session, in [Snapshot].
+const (
+	// StateOpening: there is no session yet, or a new one after the last has ended.
+	StateOpening = session.Opening
+	// StateLive: the last renewal succeeded.
+	StateLive = session.Live
+	// StateSuspended: the last renewal failed, and the deadline has not passed.
+	StateSuspended = session.Suspended
+	// StateClosed is final.
+	StateClosed = session.Closed
+)
+
+// The states of an election, in [ElectionSnapshot].
+const (
+	// StatusCandidate: the election contends, or waits for a cooldown or for an old
+	// task.
+	StatusCandidate = election.Candidate
+	// StatusLeader: the election holds a term.
+	StatusLeader = election.Leader
+	// StatusSteppingDown: a handover is under way; the term is still valid.
+	StatusSteppingDown = election.SteppingDown
+	// StatusStopped is final.
+	StatusStopped = election.Stopped
+)
+
 // The policies for a task that has returned.
 const (
 	// Hold keeps the lease and does not run the task again in this term.
 	Hold = election.Hold
-	// Restart runs the task again in the same term, after a back-off if it failed.
+	// Restart runs the task again in the same term: at once if it has returned nil
+	// after a run of at least a renew interval, and after a back-off otherwise.
 	Restart = election.Restart
-	// Yield steps down, with a back-off as the cooldown if the task failed, and
-	// contends again.
+	// Yield steps down and contends again, after a cooldown of such a pause.
 	Yield = election.Yield
 	// Finish stops the election.
 	Finish = election.Finish

@@ -12,7 +12,8 @@ type Message = any
 // Behavior is the step function of an actor. Receive handles one message and
 // returns soon: it never blocks, and reaches time, randomness and the rest of
 // the world through ctx alone. The runtime calls it for one message at a time,
-// first with [Started] and, unless it panicked, last with [Stopping].
+// first with [Started] and last with [Stopping]. One that panics is not called
+// again, not even with Stopping.
 type Behavior interface {
 	Receive(ctx Context, msg Message)
 }
@@ -50,17 +51,24 @@ type Context interface {
 	// Send sends msg; what one actor sends to another arrives in order.
 	Send(to Ref, msg Message)
 	// After sends msg to the actor itself once d has passed; with d <= 0 behind
-	// everything that is in the mailbox already. An actor's timers end with it.
+	// everything that is in the mailbox already. Timers that are due at nearly the
+	// same time may be delivered in any order. An actor's timers end with it.
+	//
+	// A timer need not follow the actor's clock, above all while the machine is
+	// asleep: what must not happen too early looks at Now when it is due.
 	After(d time.Duration, msg Message) Timer
-	// Spawn starts another actor, which tells this one [Exited] when it ends.
+	// Spawn starts another actor, which tells this one [Exited] when it ends. The
+	// two are independent otherwise: neither ends with the other.
 	Spawn(name string, b Behavior) Ref
-	// Stop ends this actor once Receive has returned.
+	// Stop ends this actor once Receive has returned. What is in its mailbox then
+	// becomes dead letters.
 	Stop()
 	// Random is uniform in [0, n). It panics if n <= 0.
 	Random(n int64) int64
 	// Go runs something that may block elsewhere, and sends what it returns to
-	// this actor (nothing, for nil). Its context ends with the actor. If work
-	// panics, the message is a [*PanicError].
+	// this actor (nothing, for nil). Its context ends with the actor; an answer
+	// that comes later is a dead letter. If work panics, the message is a
+	// [*PanicError], and nobody else is told.
 	Go(work func(ctx context.Context) Message)
 	// Report hands over an error that nobody is there to receive, such as an
 	// [*UndefinedError]; nothing about the actor changes.
@@ -73,10 +81,11 @@ type (
 	// Stopping is the last message of an actor that was told to stop. It may
 	// still send.
 	Stopping struct{}
-	// Exited tells the actor that spawned another that it has ended, and why:
-	// nil when it was stopped, a [*PanicError] when it panicked.
+	// Exited tells the actor that spawned another that it has ended, and why: nil
+	// when it was stopped, a [*PanicError] when it panicked. Nothing that the other
+	// sent comes after it.
 	Exited struct {
-		Ref Ref
-		Err error
+		Ref Ref   // who has ended
+		Err error // why
 	}
 )

@@ -1,11 +1,6 @@
 package actor
 
-import (
-	"fmt"
-	"strings"
-
-	"github.com/looplab/fsm"
-)
+import "github.com/looplab/fsm"
 
 // FSM builds the table's twin in looplab/fsm: a second opinion for tests, and a
 // door to that library's tools. It is not meant for hot paths, and its Event must
@@ -21,16 +16,4 @@ func (t *Table[S, E]) FSM() *fsm.FSM {
 		events = append(events, d)
 	}
 	return fsm.NewFSM(t.initial.String(), events, nil)
-}
-
-// Mermaid renders the table as a Mermaid state diagram.
-func (t *Table[S, E]) Mermaid() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "stateDiagram-v2\n    [*] --> %s\n", t.initial)
-	for _, row := range t.rows {
-		for _, from := range row.From {
-			fmt.Fprintf(&b, "    %s --> %s: %s\n", from, row.To, row.On)
-		}
-	}
-	return b.String()
 }

@@ -46,6 +46,7 @@ func (t Instant) Before(u Instant) bool { return t < u }
 // Clock yields the instants of one process. Implementations are safe for
 // concurrent use, and never go backwards.
 type Clock interface {
+	// Now reads the clock.
 	Now() Instant
 }
 

@@ -9,13 +9,13 @@ type mailbox struct {
 	mu      sync.Mutex
 	queue   []Message
 	wake    chan struct{}
-	waiting bool
+	waiting bool // the consumer sleeps, and nobody has taken on to wake it yet
 	closed  bool
 }
 
 // keepCap is the largest buffer that an idle mailbox keeps: enough for the
-// steady state to allocate nothing, too small to matter for 100,000 idle actors.
-const keepCap = 8
+// steady state to allocate nothing, too small to matter for many idle actors.
+const keepCap = 32
 
 func (m *mailbox) init() { m.wake = make(chan struct{}, 1) }
 
@@ -31,8 +31,8 @@ func (m *mailbox) put(msg Message) bool {
 	m.waiting = false
 	m.mu.Unlock()
 	if wake {
-		// Never blocks: the consumer waits for exactly one token, and waiting is
-		// cleared by the one sender that owes it.
+		// Never blocks: the channel has room for one token, the consumer waits for
+		// exactly one, and only the put that cleared waiting sends it.
 		m.wake <- struct{}{}
 	}
 	return true
@@ -41,28 +41,28 @@ func (m *mailbox) put(msg Message) bool {
 // take waits for messages and returns all of them in order. It swaps in spent,
 // the cleared slice of the round before, as the new queue.
 func (m *mailbox) take(spent []Message) []Message {
-	if cap(spent) > keepCap {
-		m.mu.Lock()
-		if len(m.queue) == 0 {
-			spent = nil // the burst is over, so its buffer goes as well
+	m.mu.Lock()
+	if len(m.queue) == 0 {
+		// A burst that is over takes its buffers with it.
+		if cap(spent) > keepCap {
+			spent = nil
 		}
-		m.mu.Unlock()
-	}
-	for {
-		m.mu.Lock()
-		if len(m.queue) > 0 {
-			batch := m.queue
-			m.queue = spent[:0]
-			m.mu.Unlock()
-			return batch
+		if cap(m.queue) > keepCap {
+			m.queue = nil
 		}
 		m.waiting = true
 		m.mu.Unlock()
-		<-m.wake
+		<-m.wake // the queue is not empty any more: only take empties it
+		m.mu.Lock()
 	}
+	batch := m.queue
+	m.queue = spent[:0]
+	m.mu.Unlock()
+	return batch
 }
 
-// close refuses further messages and returns those that nobody took.
+// close refuses further messages and returns those that nobody took. Only the
+// consumer closes, so nobody is waiting.
 func (m *mailbox) close() []Message {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -2,32 +2,11 @@ package actor
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
-
-// ErrStopped is the answer to a [Request] that reached an actor which has ended,
-// and of everything asked of a [System] after its Shutdown.
-var ErrStopped = errors.New("actor: stopped")
-
-// PanicError is a panic that was contained: in a behaviour, which ended that
-// actor, or in the work of [Context.Go].
-type PanicError struct {
-	Where string // the actor's name
-	Value any    // what was passed to panic
-	Stack []byte // of the goroutine that panicked
-}
-
-func (e *PanicError) Error() string { return fmt.Sprintf("actor: %s panicked: %v", e.Where, e.Value) }
-
-// Unwrap returns the panic's value if that is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
 
 // System runs actors on goroutines. Its zero value is not usable; call
 // [NewSystem]. All methods are safe for concurrent use.
@@ -36,12 +15,14 @@ type System struct {
 	onDeadLetter func(to Ref, msg Message)
 	onError      func(err error)
 
-	deadLetters atomic.Uint64
-	goroutines  sync.WaitGroup
+	dead     atomic.Uint64
+	channels channels
 
-	mu     sync.Mutex
-	live   map[*process]struct{}
-	closed bool
+	mu      sync.Mutex
+	live    map[*process]struct{}
+	working int // goroutines that Context.Go started
+	closed  bool
+	drained chan struct{} // closed once the system is, and nothing runs any more
 }
 
 // Option configures a [System].
@@ -51,13 +32,15 @@ type Option func(*System)
 func WithClock(c Clock) Option { return func(s *System) { s.clock = c } }
 
 // WithDeadLetters is told of each message that reached an actor which had ended.
-// It is called on the sender's goroutine and must not block.
+// It is called on the sender's goroutine, or on that of the actor for what was in
+// its mailbox: it must be safe for concurrent use, and not block or panic.
 func WithDeadLetters(f func(to Ref, msg Message)) Option {
 	return func(s *System) { s.onDeadLetter = f }
 }
 
-// WithErrors is told of panics (as [*PanicError]) and of what behaviours
-// [Context.Report]. It is called on an actor's goroutine and must not block.
+// WithErrors is told of the panics that ended actors (as [*PanicError]) and of
+// what behaviours [Context.Report]. It is called on the goroutines of actors: it
+// must be safe for concurrent use, and not block or panic.
 func WithErrors(f func(err error)) Option { return func(s *System) { s.onError = f } }
 
 // NewSystem returns a system without actors.
@@ -67,6 +50,7 @@ func NewSystem(options ...Option) *System {
 		onDeadLetter: func(Ref, Message) {},
 		onError:      func(error) {},
 		live:         make(map[*process]struct{}),
+		drained:      make(chan struct{}),
 	}
 	for _, o := range options {
 		o(s)
@@ -78,10 +62,11 @@ func NewSystem(options ...Option) *System {
 func (s *System) Clock() Clock { return s.clock }
 
 // DeadLetters counts the messages that reached an actor which had ended.
-func (s *System) DeadLetters() uint64 { return s.deadLetters.Load() }
+func (s *System) DeadLetters() uint64 { return s.dead.Load() }
 
-// Spawn starts an actor. After Shutdown it starts none, and what is sent to the
-// address that it returns is a dead letter.
+// Spawn starts an actor. The name is for people and need not be unique. After
+// Shutdown it starts none, and what is sent to the address that it returns is a
+// dead letter.
 func (s *System) Spawn(name string, b Behavior) Ref { return s.spawn(name, b, nil) }
 
 func (s *System) spawn(name string, b Behavior, parent Ref) *process {
@@ -96,80 +81,113 @@ func (s *System) spawn(name string, b Behavior, parent Ref) *process {
 		return p
 	}
 	s.live[p] = struct{}{}
-	s.goroutines.Add(1)
 	go p.run()
 	return p
 }
 
 // Stop tells an actor to end once it has handled what is in its mailbox now. It
-// does not wait; what an actor of another system is, Stop leaves alone.
+// does not wait. An address that is not of this system's actors it leaves alone.
 func (s *System) Stop(ref Ref) {
 	if p, ok := ref.(*process); ok && p.system == s {
 		p.mailbox.put(stop{})
 	}
 }
 
-// Shutdown stops all actors, and waits until they and the work that they started
-// with [Context.Go] have ended, or until ctx is done.
+// Shutdown stops all actors, as Stop does and in no particular order, and waits
+// until they and the work that they started with [Context.Go] have ended, or
+// until ctx is done: then it returns an error that says who is still running, and
+// that matches the cause of ctx. It may be called again to wait on. An actor must
+// not call it, for it would wait for itself.
 func (s *System) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
-	s.closed = true
+	if !s.closed {
+		s.closed = true
+		s.checkDrained()
+	}
 	for p := range s.live {
 		p.mailbox.put(stop{})
 	}
 	s.mu.Unlock()
 
-	done := make(chan struct{})
-	go func() {
-		s.goroutines.Wait()
-		close(done)
-	}()
 	select {
-	case <-done:
+	case <-s.drained:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("actor: shutting down: %w", context.Cause(ctx))
+		return s.unfinished(context.Cause(ctx))
 	}
+}
+
+// unfinished is the error of a Shutdown that did not come to its end.
+func (s *System) unfinished(cause error) error {
+	const most = 3
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	for p := range s.live {
+		names = append(names, p.name)
+	}
+	slices.Sort(names)
+	if len(names) > most {
+		names = append(names[:most], "...")
+	}
+	return fmt.Errorf("actor: shutdown: %d actors %v and the work of %d Go calls still running: %w",
+		len(s.live), names, s.working, cause)
 }
 
 // work runs f outside of the actor p, and tells p what it returned.
 func (s *System) work(p *process, ctx context.Context, f func(context.Context) Message) {
-	s.goroutines.Add(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.live[p]; !ok {
+		return // a Context that outlived its actor: nobody waits for this
+	}
+	s.working++
 	go func() {
-		defer s.goroutines.Done()
-		if answer := contain(p.name, ctx, f); answer != nil {
-			p.Tell(answer)
-		}
+		defer s.worked()
+		var answer Message
+		returned := false
+		defer func() {
+			if !returned {
+				answer = newPanicError(p.name, recover())
+			}
+			if answer != nil {
+				p.Tell(answer)
+			}
+		}()
+		answer = f(ctx)
+		returned = true
 	}()
 }
 
-// contain turns a panic of f into its answer.
-func contain(where string, ctx context.Context, f func(context.Context) Message) (answer Message) {
-	defer func() {
-		if v := recover(); v != nil {
-			answer = &PanicError{Where: where, Value: v, Stack: debug.Stack()}
-		}
-	}()
-	return f(ctx)
+func (s *System) worked() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.working--
+	s.checkDrained()
 }
 
 func (s *System) exited(p *process) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	delete(s.live, p)
-	s.mu.Unlock()
-	s.goroutines.Done()
+	s.checkDrained()
 }
 
-func (s *System) report(err error) { s.onError(err) }
+// checkDrained is called with the lock held after each change that may be the
+// last one: nothing is started in a closed system but by an actor that is live.
+func (s *System) checkDrained() {
+	if s.closed && len(s.live) == 0 && s.working == 0 {
+		close(s.drained)
+	}
+}
 
 // deadLetter accounts for msg. Timers and stops were the dead actor's own.
-func (s *System) deadLetter(to Ref, msg Message) {
-	switch m := msg.(type) {
+func (s *System) deadLetter(to *process, msg Message) {
+	switch msg.(type) {
 	case *timer, stop:
 		return
-	case *Request:
-		m.Tell(stoppedAnswer{})
 	}
-	s.deadLetters.Add(1)
+	s.dead.Add(1)
+	refuse(to, msg)
 	s.onDeadLetter(to, msg)
 }

@@ -13,13 +13,13 @@ type Enum interface {
 
 // Row says where an event leads from each of some states.
 type Row[S, E Enum] struct {
-	From []S
-	On   E
-	To   S
+	From []S // at least one
+	On   E   // the event
+	To   S   // may be the same state
 }
 
 // Table is the single source of a state machine: what is not in it cannot
-// happen. It is immutable after [NewTable] and safe for concurrent use.
+// happen. It is immutable and safe for concurrent use.
 type Table[S, E Enum] struct {
 	name    string
 	initial S
@@ -34,27 +34,55 @@ type edge[S, E Enum] struct {
 
 // UndefinedError is an event that a machine's table does not have in a state. It
 // is always a bug of the machine's owner.
-type UndefinedError struct{ Machine, State, Event string }
+type UndefinedError struct {
+	// Machine, State and Event are the names of what did not fit.
+	Machine, State, Event string
+}
 
+// Error gives the three names.
 func (e *UndefinedError) Error() string {
 	return fmt.Sprintf("actor: machine %s has no event %s in state %s", e.Machine, e.Event, e.State)
 }
 
-// NewTable returns the table of the named machine. It panics when two rows
-// disagree about where an event leads from a state.
+// NewTable returns the table of the named machine. It panics if the rows make no
+// machine: two say where an event leads from a state, one is for no state at all,
+// or a state cannot be reached from initial.
 func NewTable[S, E Enum](name string, initial S, rows ...Row[S, E]) *Table[S, E] {
-	t := &Table[S, E]{name: name, initial: initial, rows: rows, next: make(map[edge[S, E]]S)}
+	t := &Table[S, E]{name: name, initial: initial, next: make(map[edge[S, E]]S)}
 	for _, row := range rows {
+		if len(row.From) == 0 {
+			panic(fmt.Sprintf("actor: machine %s: event %s to %s comes from no state", name, row.On, row.To))
+		}
+		row.From = slices.Clone(row.From)
+		t.rows = append(t.rows, row)
 		for _, from := range row.From {
 			k := edge[S, E]{from, row.On}
 			if to, dup := t.next[k]; dup {
-				panic(fmt.Sprintf("actor: machine %s: event %s in state %s leads to both %s and %s",
+				panic(fmt.Sprintf("actor: machine %s: event %s in state %s leads to %s in one row and to %s in another",
 					name, row.On, from, to, row.To))
 			}
 			t.next[k] = row.To
 		}
 	}
+	t.checkReachable()
 	return t
+}
+
+func (t *Table[S, E]) checkReachable() {
+	reached := map[S]bool{t.initial: true}
+	for grown := true; grown; {
+		grown = false
+		for k, to := range t.next {
+			if reached[k.from] && !reached[to] {
+				reached[to], grown = true, true
+			}
+		}
+	}
+	for _, s := range t.States() {
+		if !reached[s] {
+			panic(fmt.Sprintf("actor: machine %s: no events lead from %s to %s", t.name, t.initial, s))
+		}
+	}
 }
 
 // Name returns the machine's name.
@@ -84,7 +112,17 @@ func (t *Table[S, E]) States() []S {
 	return slices.Compact(states)
 }
 
-// Machine is a state that moves through a [Table].
+// Events returns every event that a row names, in ascending order.
+func (t *Table[S, E]) Events() []E {
+	var events []E
+	for _, row := range t.rows {
+		events = append(events, row.On)
+	}
+	slices.Sort(events)
+	return slices.Compact(events)
+}
+
+// Machine is a state that moves through a [Table]. It belongs to one actor.
 type Machine[S, E Enum] struct {
 	table *Table[S, E]
 	state S

@@ -46,8 +46,8 @@ type Watcher interface {
 	// done. It returns nil then, and an error if it cannot go on; the caller
 	// calls it again after a pause. After every gap in what it can see, it looks
 	// at the names anew and reports those that are free: at all in set when it
-	// begins, or has been cut off, and at a name when that joins the set. The
-	// set may become empty meanwhile.
+	// begins, or has been cut off, and at a name when that joins the set, for
+	// which there is [NameSet.Joined]. The set may become empty meanwhile.
 	//
 	// vacated never blocks, keeps nothing of what it is given, and is safe for
 	// concurrent use.

@@ -5,7 +5,7 @@ import "fmt"
 // MaxName is the length of the longest name, in bytes.
 const MaxName = 128
 
-// NameError says why something cannot be the name of a lease.
+// NameError says Why something cannot be the Name of a lease.
 type NameError struct {
 	Name string
 	Why  string

@@ -1,22 +1,28 @@
 package backend
 
-import "sync"
+import (
+	"maps"
+	"slices"
+	"sync"
+)
 
 // NameSet is the set of names that someone waits for. It is safe for concurrent
 // use; its zero value is not usable, see [NewNameSet]. It belongs to whoever calls
 // [Watcher.Watch], which only reads it.
 type NameSet struct {
 	mu      sync.Mutex
-	names   map[string]struct{}
+	names   map[string]uint64 // to the serial number of the update by which it joined
+	serial  uint64            // of the last update by which a name joined
 	changed chan struct{}
 }
 
 // NewNameSet returns an empty set.
 func NewNameSet() *NameSet {
-	return &NameSet{names: make(map[string]struct{}), changed: make(chan struct{})}
+	return &NameSet{names: make(map[string]uint64), changed: make(chan struct{})}
 }
 
-// Update removes and then adds names: one that is in both stays in the set.
+// Update removes and then adds names: one that is in both leaves the set and joins
+// it anew.
 func (s *NameSet) Update(add, remove []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -24,7 +30,12 @@ func (s *NameSet) Update(add, remove []string) {
 		delete(s.names, name)
 	}
 	for _, name := range add {
-		s.names[name] = struct{}{}
+		if _, member := s.names[name]; !member {
+			s.names[name] = s.serial + 1
+		}
+	}
+	if len(add) > 0 {
+		s.serial++
 	}
 	close(s.changed)
 	s.changed = make(chan struct{})
@@ -50,9 +61,22 @@ func (s *NameSet) Has(name string) bool {
 func (s *NameSet) Names() (names []string, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	names = make([]string, 0, len(s.names))
-	for name := range s.names {
-		names = append(names, name)
+	return slices.AppendSeq(make([]string, 0, len(s.names)), maps.Keys(s.names)), s.changed
+}
+
+// Joined returns the names that have joined the set since an earlier call, which
+// returned serial, or with serial 0 all names. Comparing two results of Names is
+// not the same: a name that left and came back in between was not in the set when
+// it mattered.
+func (s *NameSet) Joined(serial uint64) (names []string, now uint64, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if serial < s.serial {
+		for name, joined := range s.names {
+			if joined > serial {
+				names = append(names, name)
+			}
+		}
 	}
-	return names, s.changed
+	return names, s.serial, s.changed
 }

@@ -34,7 +34,7 @@ import (
 // for nothing else. A session that the backend has never heard of has expired.
 var ErrExpired = errors.New("simba: the session has expired at the backend")
 
-// Lease is a backend's record that a session owns a name.
+// Lease is a backend's record that a session owns Name.
 type Lease struct {
 	Name string
 	// Token is above zero and below 2^53, so that it survives a detour through a
@@ -54,7 +54,8 @@ type Grant struct {
 	Remaining time.Duration
 }
 
-// Renewal is a backend's answer to renewing a session.
+// Renewal is a backend's answer to renewing a session. Remaining is as in [Grant],
+// and Leases are those that the session owns.
 type Renewal struct {
 	Remaining time.Duration
 	// Revision changes whenever the session's set of leases does, and never comes
@@ -67,7 +68,7 @@ type Renewal struct {
 	Leases   []Lease
 }
 
-// Outcome is a backend's answer for one name that a session tried to acquire.
+// Outcome is a backend's answer for one Name that a session tried to acquire.
 type Outcome struct {
 	Name string
 	// Won says that the session owns the lease, whether since now or before. What
@@ -80,7 +81,7 @@ type Outcome struct {
 	Holder Holder
 }
 
-// Holder is who owns a name, for people who watch.
+// Holder is who owns Name, for people who watch: the Session, with a Token.
 type Holder struct {
 	Name string
 	// Held is false for a vacant name; the rest is then zero.
@@ -92,10 +93,10 @@ type Holder struct {
 	Remaining time.Duration
 }
 
-// The requests. Each carries an id that its answer repeats, the address for that
-// answer, and how long the asker waits for it: a backend gives up then, for
-// nobody listens any more. No answer within Timeout means that the outcome is
-// unknown.
+// The requests. Each carries an ID that its answer repeats, ReplyTo as the address
+// for that answer, and how long the asker waits for it: a backend gives up then,
+// for nobody listens any more. No answer within Timeout means that the outcome is
+// unknown. Session names the session that asks.
 type (
 	// Call is what all requests have in common.
 	Call struct {
@@ -115,10 +116,8 @@ type (
 	RenewRequest struct {
 		Call
 		Session string
-		// Known is the revision of the last complete list that the session saw, 0
-		// for none. Full asks for the list even if the revision has not changed.
-		Known uint64
-		Full  bool
+		Known   uint64 // the revision of the last complete list that the session saw, 0 for none
+		Full    bool   // the list is wanted even if that is still its revision
 	}
 	// AcquireRequest tries to acquire names, each by itself, or all or none. It is
 	// answered by [AcquireAnswer]. A name that the session owns already is won,
@@ -181,22 +180,22 @@ func (c Call) Check(request string) error {
 // MaxBatch is how many names or leases one request carries at most.
 const MaxBatch = 1000
 
-// The answers. Err is [ErrExpired] if the session has ended for good, and any
+// The answers. ID is that of the request, and the rest what was asked for. Err is [ErrExpired] if the session has ended for good, and any
 // other error means that the outcome is unknown.
 type (
-	// OpenAnswer answers [OpenRequest].
+	// OpenAnswer answers [OpenRequest] with a Grant.
 	OpenAnswer struct {
 		ID    uint64
 		Err   error
 		Grant Grant
 	}
-	// RenewAnswer answers [RenewRequest].
+	// RenewAnswer answers [RenewRequest] with a Renewal.
 	RenewAnswer struct {
 		ID      uint64
 		Err     error
 		Renewal Renewal
 	}
-	// AcquireAnswer answers [AcquireRequest]: one outcome for each name, in order.
+	// AcquireAnswer answers [AcquireRequest]: Outcomes has one for each name, in order.
 	AcquireAnswer struct {
 		ID       uint64
 		Err      error
@@ -212,14 +211,14 @@ type (
 		ID  uint64
 		Err error
 	}
-	// InspectAnswer answers [InspectRequest]: a holder for each name, in order, or
+	// InspectAnswer answers [InspectRequest]: Holders has one for each name, in order, or
 	// for no names, one for each lease that is held, in the byte order of names.
 	InspectAnswer struct {
 		ID      uint64
 		Err     error
 		Holders []Holder
 	}
-	// Vacated is a notice: these names may be free now. It may be late, repeated,
+	// Vacated is a notice: Names may be free now. It may be late, repeated,
 	// wrong or lost.
 	Vacated struct{ Names []string }
 )

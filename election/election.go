@@ -13,7 +13,8 @@ import (
 	"github.com/simba-go/simba/term"
 )
 
-// Config is what an election needs.
+// Config is what an election needs: a Name, a Session that has joined it, and a Sink
+// for its events, besides what follows.
 type Config struct {
 	Name    string
 	Session actor.Ref
@@ -32,6 +33,7 @@ type Config struct {
 }
 
 // New returns the behaviour of an election. It contends once it is told [Start].
+// When it has stopped and nothing of it is left, its actor ends by itself.
 func New(c Config) actor.Behavior {
 	e := &election{Config: c, machine: actor.NewMachine(Table)}
 	e.publish()
@@ -43,38 +45,61 @@ func New(c Config) actor.Behavior {
 type election struct {
 	Config
 	machine   actor.Machine[Status, Event]
-	started   bool
-	candidacy uint64 // the number of the last one
+	started   bool   // the name is joined at the session
+	left      bool   // and given back
 	standing  bool   // a candidacy is entered at the session
+	candidacy uint64 // the number of the last one
 	term      *term.Term
 	coolUntil actor.Instant
 	coolTimer actor.Timer
 	handover  handover
+	releasing *term.Term // released, and not settled yet
 	callbacks callbacks
 	task      task
-	releasing *term.Term // released, and not settled yet
 	waiters   []waiter
+	outbox    []letter
 	lastErr   error
 }
 
-// Timers of the election itself.
+// letter is for somebody who may look at the election's snapshot when it arrives.
+type letter struct {
+	to  actor.Ref
+	msg actor.Message
+}
+
+// Timers of the election itself. Those of a term carry it.
 type (
 	cooldownOver struct{}
 	handoverOver struct{ term *term.Term }
 	restartNow   struct{ term *term.Term }
+	overrunning  struct{ term *term.Term }
 )
 
+// Receive handles one message. What may follow from any of them is done here, once,
+// so that no handler can forget it.
 func (e *election) Receive(ctx actor.Context, msg actor.Message) {
+	returned := false
 	defer func() {
-		if v := recover(); v != nil {
+		if !returned {
 			e.abort(ctx)
-			panic(v)
 		}
 	}()
+	e.handle(ctx, msg)
+	e.contend(ctx)
+	e.leave(ctx)
+	e.answer()
+	e.publish()
+	e.post(ctx)
+	if e.finished() {
+		ctx.Stop()
+	}
+	returned = true
+}
+
+func (e *election) handle(ctx actor.Context, msg actor.Message) {
 	switch m := msg.(type) {
 	case Start:
 		e.started = true
-		e.contend(ctx)
 	case *actor.Request:
 		e.request(ctx, m)
 	case session.Won:
@@ -84,7 +109,7 @@ func (e *election) Receive(ctx actor.Context, msg actor.Message) {
 	case session.Ended:
 		e.ended(ctx, m)
 	case session.Settled:
-		e.settled(ctx, m)
+		e.settled(m)
 	case CallbackDone:
 		e.callbackDone(ctx, m)
 	case CallbackRefused:
@@ -93,23 +118,17 @@ func (e *election) Receive(ctx actor.Context, msg actor.Message) {
 		e.taskExited(ctx, m)
 	case cooldownOver:
 		e.coolTimer = nil
-		e.contend(ctx)
 	case handoverOver:
 		e.handoverOver(ctx, m)
 	case restartNow:
 		e.restart(ctx, m)
+	case overrunning:
+		e.overrunning(m)
+	case actor.Stopping:
+		if !e.finished() {
+			e.abort(ctx)
+		}
 	}
-	e.publish()
-	if e.finished() {
-		ctx.Stop()
-	}
-}
-
-// finished reports whether nothing is left to come. Whoever asks the election for
-// anything later learns that it has stopped.
-func (e *election) finished() bool {
-	return e.machine.State() == Stopped && len(e.callbacks.queue) == 0 &&
-		!e.task.running && e.releasing == nil && len(e.waiters) == 0
 }
 
 func (e *election) request(ctx actor.Context, r *actor.Request) {
@@ -129,28 +148,25 @@ func (e *election) step(ctx actor.Context, ev Event) {
 	}
 }
 
-// contend enters a candidacy, unless something speaks against it. Every change
-// that may have removed the last obstacle calls it.
+// contend enters a candidacy, unless something speaks against it.
 func (e *election) contend(ctx actor.Context) {
 	switch {
 	case !e.started, e.machine.State() != Candidate, e.standing:
 		return
-	case e.task.running:
-		return // two tasks of one election must never run in one process
+	case e.task.term != nil:
+		return // R31: two tasks of one election must never run in one process
 	case ctx.Now() < e.coolUntil:
-		e.armCooldown(ctx)
+		// Timers need not follow the clock, and a second step-down may have moved
+		// the end. So this looks again whenever the timer fires.
+		if e.coolTimer == nil {
+			e.coolTimer = ctx.After(e.coolUntil.Sub(ctx.Now()), cooldownOver{})
+		}
 		return
 	}
+	e.coolUntil = 0
 	e.candidacy++
 	e.standing = true
 	ctx.Send(e.Session, session.Contend{Name: e.Name, Candidacy: e.candidacy})
-}
-
-func (e *election) armCooldown(ctx actor.Context) {
-	if e.coolTimer != nil {
-		e.coolTimer.Stop()
-	}
-	e.coolTimer = ctx.After(e.coolUntil.Sub(ctx.Now()), cooldownOver{})
 }
 
 func (e *election) withdraw(ctx actor.Context) {
@@ -163,7 +179,8 @@ func (e *election) withdraw(ctx actor.Context) {
 func (e *election) won(ctx actor.Context, m session.Won) {
 	t := m.Terms[0]
 	if !e.standing || m.Candidacy != e.candidacy {
-		// Withdrawn while the answer was on its way here. Nobody has seen the term.
+		// R29: withdrawn while the answer was on its way here. Nobody has seen the
+		// term, and it ends before its lease is released (R23).
 		term.End(t, term.Stopped)
 		ctx.Send(e.Session, session.Release{Term: t})
 		return
@@ -185,19 +202,20 @@ func (e *election) lost(m session.Lost) {
 	}
 }
 
-// ended is the involuntary end: the session has ended the term already.
+// ended is the involuntary end: the session has ended the term already, and with
+// it the task's context. The lease may be another's by now, so nothing waits for
+// the task but this election's next candidacy (R31).
 func (e *election) ended(ctx actor.Context, m session.Ended) {
 	if m.Term != e.term {
 		return // it ended here first
 	}
-	e.cancelTask(ctx, m.Reason)
+	e.cancelTask(m.Reason)
 	if e.machine.State() == SteppingDown {
 		e.finishHandover(ctx, m.Reason)
 		return
 	}
 	e.step(ctx, Lose)
 	e.over(ctx, m.Reason)
-	e.contend(ctx)
 }
 
 // over is what follows the end of a term, whatever its reason.
@@ -205,23 +223,54 @@ func (e *election) over(ctx actor.Context, reason term.Reason) {
 	t := e.term
 	e.term = nil
 	e.Sink(observe.Revoked{Name: e.Name, Token: t.Token(), Reason: reason})
-	if e.task.running {
-		e.Sink(observe.TaskOverrunning{Name: e.Name, Token: t.Token()})
+	if e.task.term != nil {
+		// A task that heeds its context is about to return.
+		ctx.After(e.Params.MinBackoff, overrunning{t})
 	}
 	if e.Listens {
 		e.enqueue(ctx, callback{term: t, reason: reason})
 	}
+	e.dueNow(t)
 }
 
-func (e *election) settled(ctx actor.Context, m session.Settled) {
+func (e *election) settled(m session.Settled) {
 	if m.Term == e.releasing {
 		e.releasing = nil
-		e.answer(ctx)
 	}
 }
 
-// leave gives the name back once the election has stopped.
-func (e *election) leave(ctx actor.Context) { ctx.Send(e.Session, session.Leave{Name: e.Name}) }
+// leave gives the name back, once: it may be somebody else's afterwards. The lease
+// need not be free yet, because the session itself holds back attempts while a
+// release is pending. But a task that still runs keeps the name, so that nothing
+// of this client acts under it at the same time (R31).
+func (e *election) leave(ctx actor.Context) {
+	if e.machine.State() != Stopped || !e.started || e.left || e.task.term != nil {
+		return
+	}
+	e.left = true
+	ctx.Send(e.Session, session.Leave{Name: e.Name})
+}
+
+// finished reports whether nothing is left to come. Whoever asks the election for
+// anything later learns that it has stopped. What the session may still send, a win
+// that was under way or its settlement, it has dealt with itself when the name was
+// given back.
+func (e *election) finished() bool {
+	return e.machine.State() == Stopped && len(e.callbacks.queue) == 0 &&
+		e.task.term == nil && e.releasing == nil && len(e.waiters) == 0
+}
+
+// later posts msg at the end of this step, when the step's outcome can be seen.
+func (e *election) later(to actor.Ref, msg actor.Message) {
+	e.outbox = append(e.outbox, letter{to, msg})
+}
+
+func (e *election) post(ctx actor.Context) {
+	for _, l := range e.outbox {
+		ctx.Send(l.to, l.msg)
+	}
+	e.outbox = nil
+}
 
 // publish shows the election's state to whoever looks.
 func (e *election) publish() {
@@ -230,17 +279,26 @@ func (e *election) publish() {
 	}
 	e.View.Store(&Snapshot{
 		Name: e.Name, Status: e.machine.State(), Term: e.term, Cooldown: e.coolUntil,
-		Running: e.task.running, Restarts: e.task.restarts, LastErr: e.lastErr,
+		Running: e.task.term != nil, Restarts: e.task.restarts, LastErr: e.lastErr,
 	})
 }
 
-// abort is the end after a bug: nobody acts under the term any longer.
+// abort is the end after a bug, or with a system that is shut down too early:
+// nobody acts under the term any longer, and nobody waits for an answer. A task
+// may still be on its way out, and nobody is left to wait for it; so the lease
+// stays with the session, because no leader is better than two.
 func (e *election) abort(ctx actor.Context) {
 	if e.term != nil {
-		term.End(e.term, term.Stopped)
-		e.cancelTask(ctx, term.Stopped)
+		term.End(e.term, term.Stopped) // which cancels the task's context
 	}
-	e.leave(ctx)
+	for _, w := range e.waiters {
+		ctx.Send(w.replyTo, &AbortedError{Name: e.Name})
+	}
+	e.waiters = nil
+	if e.started && !e.left && e.task.term == nil {
+		e.left = true
+		ctx.Send(e.Session, session.Leave{Name: e.Name})
+	}
 }
 
 // backoff doubles from MinBackoff to RenewInterval.

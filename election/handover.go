@@ -1,6 +1,7 @@
 package election
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/simba-go/simba/actor"
@@ -9,46 +10,46 @@ import (
 	"github.com/simba-go/simba/term"
 )
 
-// handover is a voluntary one that is under way.
+// handover is a voluntary one that is under way (R32).
 type handover struct {
 	reason term.Reason
 	stop   bool // the election stops afterwards
 	timer  actor.Timer
 }
 
-// waiter is a caller of Stop or StepDown. It waits until the callbacks that were
-// due when its handover ended have run, and the lease is free.
+// waiter is a caller of Stop or StepDown. It waits until its term has ended and
+// the lease is free, and until the callbacks that were due by then have run.
 type waiter struct {
 	replyTo actor.Ref
-	due     uint64 // callbacks; 0 until the handover has ended
+	term    *term.Term // nil if there was none
+	due     uint64     // callbacks
 }
 
 func (e *election) stop(ctx actor.Context, replyTo actor.Ref) {
 	was := e.machine.State()
+	e.await(replyTo)
 	e.step(ctx, StopAsked)
 	switch was {
 	case Candidate:
 		e.withdraw(ctx)
-		e.stopped(ctx)
+		e.stopped()
 	case Leader:
 		e.begin(ctx, term.Stopped, true)
 	case SteppingDown:
 		e.handover.stop = true
 	}
-	e.await(ctx, replyTo)
 }
 
 func (e *election) stepDownAsked(ctx actor.Context, cooldown time.Duration, replyTo actor.Ref) {
 	switch {
 	case cooldown < 0:
-		ctx.Send(replyTo, &CooldownError{Cooldown: cooldown})
-		return
+		e.later(replyTo, &CooldownError{Cooldown: cooldown})
 	case e.machine.State() == Stopped:
-		ctx.Send(replyTo, &StoppedError{Name: e.Name})
-		return
+		e.later(replyTo, &StoppedError{Name: e.Name})
+	default:
+		e.await(replyTo)
+		e.stepDown(ctx, cooldown)
 	}
-	e.stepDown(ctx, cooldown)
-	e.await(ctx, replyTo)
 }
 
 // stepDown starts a cooldown, or extends the one that runs, and hands the term
@@ -57,25 +58,25 @@ func (e *election) stepDown(ctx actor.Context, cooldown time.Duration) {
 	e.coolUntil = max(e.coolUntil, ctx.Now().Add(cooldown))
 	was := e.machine.State()
 	e.step(ctx, StepDownAsked)
-	switch was {
-	case Candidate:
-		e.withdraw(ctx)
-		e.contend(ctx) // once the cooldown is over
-	case Leader:
+	switch {
+	case was == Leader:
 		e.begin(ctx, term.SteppedDown, false)
+	case was == Candidate && ctx.Now() < e.coolUntil:
+		e.withdraw(ctx)
 	}
 }
 
 // begin starts a handover. The term stays valid for the task to finish under its
-// token, but only until the deadline as it stands now: renewals go on, so the
-// task of this leader could otherwise hold the lease for ever.
+// token, but only until D0, the deadline as it stands now: renewals go on, so the
+// task of this leader could otherwise keep the lease for ever.
 func (e *election) begin(ctx actor.Context, reason term.Reason, stop bool) {
 	e.handover = handover{reason: reason, stop: stop}
+	now := ctx.Now() // read first: D0 may come out a little before the deadline, never after it
 	left := e.term.Remaining()
-	term.Limit(e.term, ctx.Now().Add(left))
+	term.Limit(e.term, now.Add(left))
 	e.Sink(observe.HandoverStarted{Name: e.Name, Token: e.term.Token(), Remaining: left})
-	e.cancelTask(ctx, reason)
-	if !e.task.running {
+	e.cancelTask(reason)
+	if e.task.term == nil {
 		e.endTerm(ctx)
 		return
 	}
@@ -84,14 +85,20 @@ func (e *election) begin(ctx actor.Context, reason term.Reason, stop bool) {
 
 // handoverOver is for a task that has not exited in time.
 func (e *election) handoverOver(ctx actor.Context, m handoverOver) {
-	if m.term != e.term || e.machine.State() != SteppingDown {
+	if m.term != e.term {
+		return
+	}
+	if left := e.term.Remaining(); left > 0 {
+		// Timers need not follow the clock. Until D0 the task may rely on its term, so
+		// releasing the lease now would let two of them act at once.
+		e.handover.timer = ctx.After(left, m)
 		return
 	}
 	e.Sink(observe.HandoverTimedOut{Name: e.Name, Token: e.term.Token()})
 	e.endTerm(ctx)
 }
 
-// endTerm ends the term here, and only then releases its lease.
+// endTerm ends the term here, and only then releases its lease (R23).
 func (e *election) endTerm(ctx actor.Context) {
 	t := e.term
 	if !term.End(t, e.handover.reason) {
@@ -107,55 +114,64 @@ func (e *election) endTerm(ctx actor.Context) {
 // finishHandover is the same whether the handover went as planned or the term was
 // lost meanwhile.
 func (e *election) finishHandover(ctx actor.Context, reason term.Reason) {
+	stop := e.handover.stop
 	if e.handover.timer != nil {
 		e.handover.timer.Stop()
-		e.handover.timer = nil
 	}
-	if e.handover.stop {
+	e.handover = handover{}
+	if stop {
 		e.step(ctx, HandedOverLast)
+		e.stopped()
 	} else {
 		e.step(ctx, HandedOver)
 	}
 	e.over(ctx, reason)
-	for i := range e.waiters {
-		e.waiters[i].due = e.callbacks.queued
-	}
-	if e.machine.State() == Stopped {
-		e.stopped(ctx)
-	}
-	e.contend(ctx)
-	e.answer(ctx)
 }
 
-// stopped is the end of the election. Its name is free for another one at once:
-// the session itself holds back attempts while a release is pending.
-func (e *election) stopped(ctx actor.Context) {
+// stopped is the end of the competition.
+func (e *election) stopped() {
+	e.coolUntil = 0
 	if e.coolTimer != nil {
 		e.coolTimer.Stop()
+		e.coolTimer = nil
 	}
-	e.coolUntil = 0
-	e.leave(ctx)
 }
 
-// await answers a caller as soon as there is nothing to wait for.
-func (e *election) await(ctx actor.Context, replyTo actor.Ref) {
-	w := waiter{replyTo: replyTo, due: e.callbacks.queued}
-	e.waiters = append(e.waiters, w)
-	e.answer(ctx)
+// await notes a caller, who waits for what is under way or about to begin.
+func (e *election) await(replyTo actor.Ref) {
+	e.waiters = append(e.waiters, waiter{
+		replyTo: replyTo,
+		term:    cmp.Or(e.term, e.releasing),
+		due:     e.callbacks.queued,
+	})
 }
 
-func (e *election) answer(ctx actor.Context) {
-	if e.machine.State() == SteppingDown || e.releasing != nil {
-		return
+// dueNow says that the last callback of a term was enqueued.
+func (e *election) dueNow(t *term.Term) {
+	for i := range e.waiters {
+		if e.waiters[i].term == t {
+			e.waiters[i].due = e.callbacks.queued
+		}
 	}
+}
+
+// answer answers the callers for whom everything is done.
+func (e *election) answer() {
 	rest := e.waiters[:0]
 	for _, w := range e.waiters {
-		if w.due > e.callbacks.done {
+		if e.waits(w) {
 			rest = append(rest, w)
 			continue
 		}
-		ctx.Send(w.replyTo, session.Done{})
+		e.later(w.replyTo, session.Done{})
 	}
 	clear(e.waiters[len(rest):])
-	e.waiters = rest
+	if e.waiters = rest; len(rest) == 0 {
+		e.waiters = nil
+	}
+}
+
+func (e *election) waits(w waiter) bool {
+	open := w.term != nil && (w.term == e.term || w.term == e.releasing)
+	return open || w.due > e.callbacks.done
 }

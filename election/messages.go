@@ -22,8 +22,8 @@ type (
 // Start makes an election contend. Its name must have been joined at the session.
 type Start struct{}
 
-// What an election asks of its host, which runs the user's code. Each message
-// carries where to answer.
+// What an election asks of its host, which runs the user's code. Term is the one
+// that the code is about, Reason why it ends, and ReplyTo where to answer.
 type (
 	// RunElected asks for the callback of a win. It is answered by [CallbackDone]
 	// or [CallbackRefused].
@@ -44,22 +44,23 @@ type (
 		ReplyTo actor.Ref
 		Term    *term.Term
 	}
-	// CancelTask asks for the task's context to be cancelled. The task may take
-	// its time.
+	// CancelTask asks for the task's context to be cancelled: the term is about to be
+	// handed over, or has ended. The task may take its time.
 	CancelTask struct {
 		Term   *term.Term
 		Reason term.Reason // why its term ends
 	}
 )
 
-// What a host answers.
+// What a host answers about the code of Term. Err says what went wrong.
 type (
 	// CallbackDone says that a callback has returned. Err is its panic.
 	CallbackDone struct {
 		Term *term.Term
 		Err  error
 	}
-	// CallbackRefused says that the executor did not take a RunElected.
+	// CallbackRefused says that the executor did not take a RunElected, and never
+	// runs it.
 	CallbackRefused struct {
 		Term *term.Term
 		Err  error
@@ -71,14 +72,22 @@ type (
 	}
 )
 
-// StoppedError says that the election has stopped.
+// StoppedError says that the election of Name has stopped.
 type StoppedError struct{ Name string }
 
 func (e *StoppedError) Error() string {
 	return fmt.Sprintf("simba: the election %q is stopped; start a new one", e.Name)
 }
 
-// CooldownError says that a cooldown is negative.
+// AbortedError says that the election of Name has ended without finishing what was asked
+// of it, by a bug of the engine.
+type AbortedError struct{ Name string }
+
+func (e *AbortedError) Error() string {
+	return fmt.Sprintf("simba: the election %q was aborted by a bug of the engine; its lease is free when the client has been closed", e.Name)
+}
+
+// CooldownError says that a Cooldown is negative.
 type CooldownError struct{ Cooldown time.Duration }
 
 func (e *CooldownError) Error() string {
@@ -92,10 +101,10 @@ type Policy uint8
 const (
 	// Hold keeps the lease and does not run the task again in this term.
 	Hold Policy = iota
-	// Restart runs the task again in the same term, after a back-off if it failed.
+	// Restart runs the task again in the same term: at once if it has returned nil
+	// after a run of at least a renew interval, and after a back-off otherwise.
 	Restart
-	// Yield steps down, with a back-off as the cooldown if the task failed, and
-	// contends again.
+	// Yield steps down and contends again, after a cooldown of such a pause.
 	Yield
 	// Finish stops the election.
 	Finish
@@ -105,7 +114,8 @@ var policyNames = []string{"hold", "restart", "step down", "finish"}
 
 func (p Policy) String() string { return nameOf(policyNames, uint8(p), "Policy") }
 
-// Snapshot is what people see of an election. It is immutable.
+// Snapshot is what people see of the election of Name: its Status, and more. It is
+// immutable.
 type Snapshot struct {
 	Name     string
 	Status   Status

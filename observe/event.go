@@ -30,7 +30,8 @@ const (
 	Unknown   Result = "unknown" // an error or no answer in time
 )
 
-// The events of a session.
+// The events of a session. Session is its id, Took how long a call was under way,
+// Err why something failed, and Result how a call ended.
 type (
 	// SessionOpened says that the backend granted a session.
 	SessionOpened struct {
@@ -52,7 +53,7 @@ type (
 	}
 	// SessionResumed says that a renewal succeeded again.
 	SessionResumed struct{ Session string }
-	// SessionEnded says that a session is over and for which reason.
+	// SessionEnded says that a session is over, and its Reason.
 	SessionEnded struct {
 		Session string
 		Reason  term.Reason
@@ -82,20 +83,21 @@ type (
 	}
 )
 
-// The events of elections and locks.
+// The events of elections and locks. Name is that of the lease and Token that of
+// the term; Err says why something failed.
 type (
 	// Elected says that a term has begun.
 	Elected struct {
 		Name  string
 		Token uint64
 	}
-	// Revoked says that a term has ended.
+	// Revoked says that a term has ended, and its Reason.
 	Revoked struct {
 		Name   string
 		Token  uint64
 		Reason term.Reason
 	}
-	// HandoverStarted says that an election is stepping down, and how long its
+	// HandoverStarted says that an election is stepping down; Remaining is what its
 	// task has.
 	HandoverStarted struct {
 		Name      string

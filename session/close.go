@@ -1,6 +1,8 @@
 package session
 
 import (
+	"errors"
+
 	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/backend"
 	"github.com/simba-go/simba/observe"
@@ -44,12 +46,14 @@ func (s *session) close(ctx actor.Context, replyTo actor.Ref) {
 	}
 }
 
-// shut ends everything here, before the backend hears of it.
+// shut ends everything here, before the backend hears of it (R4, R23).
 func (s *session) shut(ctx actor.Context) {
 	s.step(ctx, CloseAsked)
+	s.opening.drop()
 	if s.id != "" {
 		s.ending.session = s.id
 		s.ending.until, _ = s.deadline.At()
+		s.deadline.Latch() // before anybody is told
 		s.Sink(observe.SessionEnded{Session: s.id, Reason: term.Stopped})
 		s.forget(ctx, term.Stopped)
 		s.sendClose(ctx)
@@ -60,18 +64,27 @@ func (s *session) shut(ctx actor.Context) {
 			s.withdraw(ctx, name)
 		}
 	}
+	s.unwatchAll(ctx)
+	s.refuseWaiting(ctx)
+	s.publish()
+}
+
+// refuseWaiting answers those who wait for what will never come.
+func (s *session) refuseWaiting(ctx actor.Context) {
 	for _, ref := range s.waiting {
 		ctx.Send(ref, &ClosedError{})
 	}
 	s.waiting = nil
-	s.publish()
+	for _, id := range sortedKeys(s.watching.inspects) {
+		c := s.watching.inspects[id]
+		c.timeout.Stop()
+		ctx.Send(c.replyTo, &ClosedError{})
+	}
+	clear(s.watching.inspects)
 }
 
 func (s *session) sendClose(ctx actor.Context) {
-	if s.ending.session == "" || s.ending.telling.id != 0 {
-		return
-	}
-	c := s.newCall(ctx, s.Params.RenewInterval)
+	c := s.newCall(ctx, s.interval)
 	s.ending.telling = call{id: c.ID, sentAt: ctx.Now(), timeout: ctx.After(c.Timeout, closeTimeout{c.ID})}
 	ctx.Send(s.Backend, &backend.CloseRequest{Call: c, Session: s.ending.session})
 }
@@ -85,20 +98,42 @@ func (s *session) closeAnswered(ctx actor.Context, m *backend.CloseAnswer) {
 		return
 	}
 	s.ending.telling.drop()
-	delay := s.Params.backoff(ctx, s.ending.tries)
-	s.ending.tries++
-	// Once the deadline has passed, the session is about to expire by itself.
-	if m.Err != nil && ctx.Now().Add(delay) < s.ending.until {
-		ctx.After(delay, closeRetry{})
-		return
+	if m.Err != nil && !errors.Is(m.Err, backend.ErrExpired) {
+		delay := s.Params.backoff(ctx, s.ending.tries)
+		s.ending.tries++
+		// Once the deadline has passed, the session is about to expire by itself.
+		if ctx.Now().Add(delay) < s.ending.until {
+			ctx.After(delay, closeRetry{})
+			return
+		}
 	}
-	s.ending.session = ""
 	s.closed(ctx)
 }
 
+// closed is when nothing is left to do.
 func (s *session) closed(ctx actor.Context) {
+	s.ending.session = ""
 	for _, ref := range s.ending.asked {
 		ctx.Send(ref, Done{})
+	}
+	s.ending.asked = nil
+}
+
+// stopping is the end of the actor. A client closes its session first; whoever
+// does not must not leave terms behind that look valid and that nobody renews.
+func (s *session) stopping(ctx actor.Context) {
+	if s.machine.State() != Closed {
+		s.shut(ctx)
+	}
+	s.flushWatches(ctx) // there will be no other flush
+	s.hangUp(ctx)
+}
+
+// hangUp answers all who wait for something of this actor, which ends.
+func (s *session) hangUp(ctx actor.Context) {
+	s.refuseWaiting(ctx)
+	for _, ref := range s.ending.asked {
+		ctx.Send(ref, &ClosedError{})
 	}
 	s.ending.asked = nil
 }

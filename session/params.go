@@ -44,31 +44,37 @@ func Defaults(lease time.Duration) Params {
 // maxLease keeps sums of a few durations from overflowing.
 const maxLease = math.MaxInt64 / 4
 
-// Validate returns nil, or one error that names every broken rule.
+// Validate returns nil, or a [*ParamsError] that names every broken rule. A rule
+// about several values is judged if each of them makes sense by itself.
 func (p Params) Validate() error {
 	var broken []error
-	require := func(ok bool, format string, args ...any) {
+	require := func(ok bool, format string, args ...any) bool {
 		if !ok {
 			broken = append(broken, fmt.Errorf(format, args...))
 		}
+		return ok
 	}
-	require(p.Lease > 0, "the lease is %v; it must be positive", p.Lease)
-	require(p.Lease <= maxLease, "the lease is %v; it must be at most %v", p.Lease, time.Duration(maxLease))
-	require(p.RenewInterval > 0, "the renew interval is %v; it must be positive", p.RenewInterval)
-	require(p.MinBackoff > 0, "the minimum back-off is %v; it must be positive", p.MinBackoff)
-	require(p.Margin >= 0, "the margin is %v; it must not be negative", p.Margin)
-	require(p.RetryJitter >= 0, "the retry jitter is %v; it must not be negative", p.RetryJitter)
-	require(p.RetryJitter <= maxLease, "the retry jitter is %v; it must be at most %v", p.RetryJitter, time.Duration(maxLease))
-	require(p.Drift >= 0 && p.Drift < 0.5, "the drift is %v; it must be at least 0 and below 0.5", p.Drift)
-	require(p.RenewInterval <= p.Lease/2,
-		"the renew interval %v does not fit twice into the lease %v; it must be at most %v", p.RenewInterval, p.Lease, p.Lease/2)
-	require(p.MinBackoff <= p.RenewInterval,
-		"the minimum back-off %v is longer than the renew interval %v", p.MinBackoff, p.RenewInterval)
-	if len(broken) == 0 {
+	lease := require(p.Lease > 0 && p.Lease <= maxLease,
+		"the lease is %v; it must be above zero and at most %v", p.Lease, time.Duration(maxLease))
+	renew := require(p.RenewInterval > 0, "the renew interval is %v; it must be above zero", p.RenewInterval)
+	backoff := require(p.MinBackoff > 0, "the minimum back-off is %v; it must be above zero", p.MinBackoff)
+	margin := require(p.Margin >= 0, "the margin is %v; it must not be negative", p.Margin)
+	drift := require(p.Drift >= 0 && p.Drift < 0.5, "the drift is %v; it must be at least 0 and below 0.5", p.Drift)
+	require(p.RetryJitter >= 0 && p.RetryJitter <= maxLease,
+		"the retry jitter is %v; it must not be negative and at most %v", p.RetryJitter, time.Duration(maxLease))
+	if lease && renew {
+		require(p.RenewInterval <= p.Lease/2, "the renew interval %v does not fit twice into the lease %v; it must be at most %v",
+			p.RenewInterval, p.Lease, p.Lease/2)
+	}
+	if renew && backoff {
+		require(p.MinBackoff <= p.RenewInterval, "the minimum back-off %v is longer than the renew interval %v; it must be at most that",
+			p.MinBackoff, p.RenewInterval)
+	}
+	if lease && renew && margin && drift {
 		local := p.Bound().Local(p.Lease)
 		require(local > p.RenewInterval,
 			"a lease of %v with drift %v and margin %v can be relied on for %v, which must be more than the renew interval %v",
-			p.Lease, p.Drift, p.Margin, local, p.RenewInterval)
+			p.Lease, p.Drift, p.Margin, max(0, local), p.RenewInterval)
 	}
 	if len(broken) == 0 {
 		return nil
@@ -79,7 +85,7 @@ func (p Params) Validate() error {
 // Bound returns the arithmetic of the local deadline.
 func (p Params) Bound() term.Bound { return term.Bound{Drift: p.Drift, Margin: p.Margin} }
 
-// ParamsError holds every rule that [Params] break.
+// ParamsError holds every rule that [Params] break, as Broken.
 type ParamsError struct{ Broken []error }
 
 func (e *ParamsError) Error() string {

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"slices"
+
 	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/backend"
 	"github.com/simba-go/simba/term"
@@ -11,42 +13,51 @@ import (
 func (s *session) reconcile(ctx actor.Context, r backend.Renewal, seq uint64) {
 	s.revision = r.Revision
 	s.doubtful = false
-	listed := make(map[string]uint64, len(r.Leases))
+	s.endMissing(ctx, r.Leases, seq)
 	for _, l := range r.Leases {
-		listed[l.Name] = l.Token
-	}
-	s.endMissing(ctx, listed, seq)
-	for _, l := range r.Leases {
-		if s.orphaned(l) {
-			s.queueRelease(ctx, l, nil, nil)
-		}
+		s.checkOrphan(ctx, l)
 	}
 }
 
-// endMissing ends the terms whose leases are not listed. A term that began after
-// the renewal was sent may be missing rightly: the list may be older than it.
-func (s *session) endMissing(ctx actor.Context, listed map[string]uint64, seq uint64) {
-	for _, name := range sortedKeys(s.held) {
-		h := s.held[name]
-		if h.since >= seq || listed[name] == h.term.Token() {
-			continue
+// endMissing ends the terms whose leases are not listed, or with another token
+// (R24). A term that began after the renewal was sent may be missing rightly: the
+// list may be older than it.
+func (s *session) endMissing(ctx actor.Context, leases []backend.Lease, seq uint64) {
+	listed := make(map[string]uint64, len(leases))
+	for _, l := range leases {
+		listed[l.Name] = l.Token
+	}
+	var missing []string
+	for name, h := range s.held {
+		if h.since < seq && listed[name] != h.term.Token() {
+			missing = append(missing, name)
 		}
+	}
+	slices.Sort(missing)
+	for _, name := range missing {
+		h := s.held[name]
 		delete(s.held, name)
 		if term.End(h.term, term.TakenOver) {
 			ctx.Send(h.owner.ref, Ended{Term: h.term, Reason: term.TakenOver})
 		}
+		s.enqueue(ctx, h.owner) // should it contend already, it was held back by this term
 	}
 }
 
-// orphaned reports whether a listed lease has nothing behind it: no term, no
-// candidate that could still be told of it, no pending release. The answer that
-// won it was lost.
-func (s *session) orphaned(l backend.Lease) bool {
-	if h := s.held[l.Name]; h != nil {
-		return false // that very lease, or one which is newer than the list
+// checkOrphan is for a lease that may have nothing behind it, because the answer
+// that won it was lost (R25).
+func (s *session) checkOrphan(ctx actor.Context, l backend.Lease) {
+	o := s.owners[l.Name]
+	switch {
+	case s.held[l.Name] != nil:
+		// That very lease, or one which is newer than the list.
+	case s.out.names[l.Name] > 0:
+		// It is being released, or the next list tells.
+	case o != nil && o.candidacy != 0:
+		// Asked again, the backend answers with this lease (R30). If an attempt is
+		// under way, that may be the answer.
+		s.enqueue(ctx, o)
+	default:
+		s.queueRelease(ctx, l, &pendingRelease{})
 	}
-	if o := s.owners[l.Name]; o != nil && o.candidacy != 0 {
-		return false // the next attempt is answered with it
-	}
-	return s.out.names[l.Name] == 0
 }

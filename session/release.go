@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/simba-go/simba/actor"
@@ -19,19 +20,27 @@ type releases struct {
 	names    map[string]int  // pending releases by name
 	sending  call
 	sent     []backend.Lease
-	failures int
-	retrying bool
+	failures int         // of calls, in a row
+	retry    actor.Timer // nil unless the last call failed
 
-	// floors is the highest token that was released of a name. A floor is needed
-	// as long as a call may be answered that was made before the backend confirmed
-	// the release, and forgotten then.
+	// floors is the highest token that was released of a name (R28). A floor is
+	// needed as long as a call may be answered that was made before the backend
+	// confirmed the release; later calls are answered with a greater token (R19).
+	// It is forgotten then, for there may be millions of names over time.
 	floors  map[string]uint64
 	settled []settledFloor // in the order of lastID
 }
 
+// pendingRelease says who is told when a release has settled.
 type pendingRelease struct {
-	owner *owner // told when it has settled; nil if nobody is
+	owner *owner // nil if nobody is
 	term  *term.Term
+}
+
+func (p *pendingRelease) settle(ctx actor.Context) {
+	if p.owner != nil {
+		ctx.Send(p.owner.ref, Settled{Term: p.term})
+	}
 }
 
 // settledFloor belongs to a release that was confirmed when the session had made
@@ -56,40 +65,42 @@ func newReleases() releases {
 
 // release gives a term's lease back on behalf of its owner.
 func (s *session) release(ctx actor.Context, t *term.Term) {
-	// The owner has ended the term. That the lease of a valid term is never
+	// R23. The owner has ended the term. That the lease of a valid term is never
 	// released must not depend on it.
 	term.End(t, term.Stopped)
-	h := s.held[t.Name()]
-	if h == nil || h.term != t {
-		// Its session or its lease is gone, and there is nothing to give back.
-		if o := s.owners[t.Name()]; o != nil {
-			ctx.Send(o.ref, Settled{Term: t})
+	l := backend.Lease{Name: t.Name(), Token: t.Token()}
+	h, p, o := s.held[l.Name], s.out.pending[l], s.owners[l.Name]
+	switch {
+	case h != nil && h.term == t:
+		delete(s.held, l.Name)
+		s.queueRelease(ctx, l, &pendingRelease{owner: h.owner, term: t})
+		s.publish()
+	case p != nil && t.Session() == s.id:
+		if p.owner == nil { // the lease is being given back for another reason
+			p.owner, p.term = o, t
 		}
-		return
+	case o != nil:
+		// Its session or its lease is gone, and there is nothing to give back.
+		ctx.Send(o.ref, Settled{Term: t})
 	}
-	delete(s.held, t.Name())
-	s.queueRelease(ctx, backend.Lease{Name: t.Name(), Token: t.Token()}, h.owner, t)
-	s.publish()
 }
 
-func (s *session) queueRelease(ctx actor.Context, l backend.Lease, o *owner, t *term.Term) {
+// queueRelease gives a lease back behind which no term stands: it has ended and is
+// not among those held any more (R23), or the lease never became one. From here on
+// the floor keeps an answer that is under way from making it one.
+func (s *session) queueRelease(ctx actor.Context, l backend.Lease, p *pendingRelease) {
 	s.out.floors[l.Name] = max(s.out.floors[l.Name], l.Token)
 	if s.out.pending[l] != nil {
 		return
 	}
-	s.out.pending[l] = &pendingRelease{owner: o, term: t}
+	s.out.pending[l] = p
 	s.out.names[l.Name]++
 	s.out.queue = append(s.out.queue, l)
 	s.flushSoon(ctx)
 }
 
-// releasing reports whether a release of one of the names is pending.
-func (s *session) releasing(names []string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return s.out.names[name] > 0 })
-}
-
 func (s *session) flushReleases(ctx actor.Context) {
-	if s.id == "" || s.out.sending.id != 0 || s.out.retrying || len(s.out.queue) == 0 {
+	if s.id == "" || s.out.sending.id != 0 || s.out.retry != nil || len(s.out.queue) == 0 {
 		return
 	}
 	n := min(len(s.out.queue), backend.MaxBatch)
@@ -110,11 +121,17 @@ func (s *session) released(ctx actor.Context, m *backend.ReleaseAnswer) {
 	}
 	s.out.sending.drop()
 	s.Sink(observe.Released{Result: resultOf(m.Err), Leases: len(s.out.sent), Took: ctx.Now().Sub(s.out.sending.sentAt)})
-	// Expired frees everything, and is for the next renewal to find out.
-	if m.Err != nil && !errors.Is(m.Err, backend.ErrExpired) {
+	switch {
+	case errors.Is(m.Err, backend.ErrExpired):
+		s.end(ctx, Expired, term.SessionExpired) // R2; all of its leases are free
+	case m.Err != nil:
 		s.releaseFailed(ctx, m.Err)
-		return
+	default:
+		s.releaseDone(ctx)
 	}
+}
+
+func (s *session) releaseDone(ctx actor.Context) {
 	s.out.failures = 0
 	for _, l := range s.out.sent {
 		s.settle(ctx, l)
@@ -131,15 +148,14 @@ func (s *session) released(ctx actor.Context, m *backend.ReleaseAnswer) {
 func (s *session) releaseFailed(ctx actor.Context, err error) {
 	s.lastErr = err
 	s.publish()
-	s.out.queue = append(s.out.sent, s.out.queue...)
+	s.out.queue = slices.Concat(s.out.sent, s.out.queue) // the request keeps what it was sent with
 	s.out.sent = nil
-	s.out.retrying = true
-	ctx.After(s.Params.backoff(ctx, s.out.failures), releaseRetry{})
+	s.out.retry = ctx.After(s.Params.backoff(ctx, s.out.failures), releaseRetry{})
 	s.out.failures++
 }
 
 func (s *session) retryReleases(ctx actor.Context) {
-	s.out.retrying = false
+	s.out.retry = nil
 	s.flushReleases(ctx)
 }
 
@@ -151,49 +167,47 @@ func (s *session) settle(ctx actor.Context, l backend.Lease) {
 		delete(s.out.names, l.Name)
 	}
 	s.out.settled = append(s.out.settled, settledFloor{lease: l, lastID: s.lastID})
-	if p.owner != nil {
-		ctx.Send(p.owner.ref, Settled{Term: p.term})
-	}
+	p.settle(ctx)
 	if o := s.owners[l.Name]; o != nil {
 		s.enqueue(ctx, o)
 	}
 }
 
-// forgetFloors drops the floors that no answer can fall below any more.
+// forgetFloors drops the floors that no answer can fall below any more: all calls
+// from before the confirmation have been answered or forgotten.
 func (s *session) forgetFloors() {
 	if len(s.out.settled) == 0 {
 		return
 	}
 	oldest := s.lastID + 1
-	for id := range s.calls {
-		oldest = min(oldest, id)
+	for id, a := range s.calls {
+		if a.session == s.id {
+			oldest = min(oldest, id)
+		}
 	}
 	n := 0
 	for n < len(s.out.settled) && s.out.settled[n].lastID < oldest {
-		if l := s.out.settled[n].lease; s.out.floors[l.Name] == l.Token {
+		if l := s.out.settled[n].lease; s.out.floors[l.Name] == l.Token && s.out.pending[l] == nil {
 			delete(s.out.floors, l.Name)
 		}
 		n++
 	}
-	s.out.settled = slices.Delete(s.out.settled, 0, n)
+	if s.out.settled = slices.Delete(s.out.settled, 0, n); len(s.out.settled) == 0 {
+		s.out.settled = nil
+	}
 }
 
 // dropReleases is the end of the incarnation: its leases end with it.
 func (s *session) dropReleases(ctx actor.Context) {
 	s.out.sending.drop()
-	leases := make([]backend.Lease, 0, len(s.out.pending))
-	for l := range s.out.pending {
-		leases = append(leases, l)
+	if s.out.retry != nil {
+		s.out.retry.Stop()
 	}
-	slices.SortFunc(leases, func(a, b backend.Lease) int {
+	leases := slices.SortedFunc(maps.Keys(s.out.pending), func(a, b backend.Lease) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Token, b.Token))
 	})
 	for _, l := range leases {
-		if p := s.out.pending[l]; p.owner != nil {
-			ctx.Send(p.owner.ref, Settled{Term: p.term})
-		}
+		s.out.pending[l].settle(ctx)
 	}
-	retrying := s.out.retrying // its timer will still fire
 	s.out = newReleases()
-	s.out.retrying = retrying
 }

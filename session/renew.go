@@ -1,8 +1,10 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -35,34 +37,45 @@ func (s *session) open(ctx actor.Context) {
 
 func (s *session) openGivenUp(ctx actor.Context, id uint64) {
 	if s.opening.id == id {
-		s.opening.id = 0
+		s.opening.drop()
 		s.openFailed(ctx, errNoAnswer)
 	}
 }
 
 func (s *session) opened(ctx actor.Context, m *backend.OpenAnswer) {
-	if m.ID != s.opening.id || s.machine.State() != Opening {
+	if m.ID != s.opening.id {
 		if m.Err == nil {
-			// Nobody will renew this one. Without a word it would just expire.
-			ctx.Send(s.Backend, &backend.CloseRequest{Call: s.newCall(ctx, s.Params.RenewInterval), Session: m.Grant.Session})
+			s.disown(ctx, m.Grant.Session)
 		}
 		return
 	}
 	sentAt := s.opening.sentAt
 	s.opening.drop()
-	if m.Err != nil {
-		s.openFailed(ctx, m.Err)
-		return
-	}
+	// R8: the time that the answer took counts as well.
 	at := s.bound.Deadline(sentAt, m.Grant.Remaining)
-	if at <= ctx.Now() {
-		s.openFailed(ctx, fmt.Errorf("simba: a session of %v was granted, which was over before the answer arrived", m.Grant.Remaining))
-		return
+	switch {
+	case m.Err != nil:
+		s.openFailed(ctx, m.Err)
+	case m.Grant.Session == "":
+		s.openFailed(ctx, errors.New("simba: the backend granted a session without an id"))
+	case at <= ctx.Now():
+		s.disown(ctx, m.Grant.Session)
+		s.openFailed(ctx, fmt.Errorf("simba: a session of %v was granted, which was over before it could be used", m.Grant.Remaining))
+	default:
+		s.begin(ctx, m.Grant, sentAt, at)
 	}
-	s.begin(ctx, m.Grant, sentAt, at)
 }
 
-// openFailed tries again after an exponential back-off with jitter.
+// disown closes a session that this client will never renew. It is tried once:
+// without a word, the session would just expire. A backend or a network that says
+// things twice may say so of the current session.
+func (s *session) disown(ctx actor.Context, id string) {
+	if id != s.id {
+		ctx.Send(s.Backend, &backend.CloseRequest{Call: s.newCall(ctx, s.Params.RenewInterval), Session: id})
+	}
+}
+
+// openFailed tries again after an exponential back-off with jitter (R15).
 func (s *session) openFailed(ctx actor.Context, err error) {
 	delay := s.Params.backoff(ctx, s.tries)
 	s.tries++
@@ -72,27 +85,30 @@ func (s *session) openFailed(ctx actor.Context, err error) {
 	ctx.After(delay, openNow{})
 }
 
-// backoff returns a random pause whose upper end doubles with each failure, from
-// MinBackoff to RenewInterval. The lower end is half of that, so that a backend
-// which has come back is not met by everybody at once.
+// backoff returns a random pause after that many failures in a row before this
+// one. Its upper end doubles from twice MinBackoff to RenewInterval. The lower end
+// is half of that, so that a backend which has come back is not met by everybody at
+// once, but never less than MinBackoff.
 func (p Params) backoff(ctx actor.Context, failures int) time.Duration {
 	upper := p.RenewInterval
-	if shift := uint(min(failures, 62)); p.MinBackoff <= upper>>shift {
+	if shift := min(failures, 61) + 1; p.MinBackoff <= upper>>shift {
 		upper = p.MinBackoff << shift
 	}
-	return upper/2 + time.Duration(ctx.Random(int64(upper-upper/2)+1))
+	lower := max(p.MinBackoff, upper/2)
+	return lower + time.Duration(ctx.Random(int64(upper-lower)+1))
 }
 
 // begin is the start of an incarnation.
 func (s *session) begin(ctx actor.Context, g backend.Grant, sentAt, deadline actor.Instant) {
 	s.step(ctx, Opened)
 	s.id, s.deadline = g.Session, term.NewDeadline(s.Clock, deadline)
-	s.tries, s.renewals, s.revision, s.lastErr = 0, 0, 0, nil
+	s.tries++ // a failure as long as no renewal has succeeded
+	s.renewals, s.revision, s.lastErr = 0, 0, nil
 	s.firstID, s.shortened, s.doubtful = s.lastID+1, false, false
 	s.Sink(observe.SessionOpened{Session: s.id, Remaining: s.deadline.Remaining()})
 	s.adapt(g.Remaining)
 	s.scheduleRenewal(ctx, sentAt.Add(s.interval).Sub(ctx.Now()))
-	s.armDeadline(ctx, s.id)
+	s.armDeadline(ctx)
 	s.publish()
 	for _, ref := range s.waiting {
 		ctx.Send(ref, Done{})
@@ -102,11 +118,11 @@ func (s *session) begin(ctx actor.Context, g backend.Grant, sentAt, deadline act
 }
 
 // adapt makes the interval fit what the backend grants: two renewals must fit
-// into the local validity, or three go into it.
+// into the local validity, or three go into it (R49).
 func (s *session) adapt(granted time.Duration) {
 	s.interval = s.Params.RenewInterval
 	local := s.bound.Local(granted)
-	if local/2 >= s.interval || local <= 0 {
+	if local/2 >= s.interval {
 		return
 	}
 	s.interval = max(local/3, 1)
@@ -120,16 +136,17 @@ func (s *session) scheduleRenewal(ctx actor.Context, d time.Duration) {
 	if s.nextRenew != nil {
 		s.nextRenew.Stop()
 	}
-	s.nextRenew = ctx.After(d, renewNow{s.id})
+	s.nextRenew = ctx.After(d, renewNow{})
 }
 
-// renew sends the one renewal of an interval.
-func (s *session) renew(ctx actor.Context, id string) {
-	if id != s.id || s.id == "" || s.renewing.id != 0 {
-		return
+// renew sends the one renewal of an interval. None is under way: the next one is
+// scheduled when the last was answered or given up (R11).
+func (s *session) renew(ctx actor.Context) {
+	if s.id == "" {
+		return // it is due, and so was the deadline: Receive has found that out first
 	}
 	c := s.newCall(ctx, s.interval)
-	s.renewals++
+	s.renewals++ // R24: what is installed from now on is beyond this one's judgement
 	s.renewing = call{id: c.ID, sentAt: ctx.Now(), timeout: ctx.After(c.Timeout, renewTimeout{c.ID})}
 	full := s.doubtful || len(s.held) <= fullBelow || s.renewals%fullEvery == 0
 	ctx.Send(s.Backend, &backend.RenewRequest{Call: c, Session: s.id, Known: s.revision, Full: full})
@@ -149,8 +166,7 @@ func (s *session) renewed(ctx actor.Context, m *backend.RenewAnswer) {
 		s.Sink(observe.Renewed{Result: observe.Expired, Took: s.took(ctx, m.ID)})
 		s.end(ctx, Expired, term.SessionExpired)
 	case m.ID != s.renewing.id:
-		// Given up, or of another incarnation. It must not move the deadline: a
-		// later renewal may have failed since.
+		// R14: given up, answered before, or of another incarnation.
 	case m.Err != nil:
 		s.renewalFailed(ctx, m.Err)
 	default:
@@ -158,7 +174,7 @@ func (s *session) renewed(ctx actor.Context, m *backend.RenewAnswer) {
 	}
 }
 
-// took is how long the current renewal has been under way.
+// took is how long the renewal has been under way, zero if it was given up.
 func (s *session) took(ctx actor.Context, id uint64) time.Duration {
 	if s.renewing.id != id {
 		return 0
@@ -175,6 +191,7 @@ func (s *session) renewalFailed(ctx actor.Context, err error) {
 		s.Sink(observe.SessionSuspended{Session: s.id, Err: err})
 	}
 	s.step(ctx, RenewalFailed)
+	// R12: halving what remains leaves room for several tries before the deadline.
 	s.scheduleRenewal(ctx, clamp(s.deadline.Remaining()/2, s.Params.MinBackoff, s.interval))
 	s.publish()
 }
@@ -182,40 +199,41 @@ func (s *session) renewalFailed(ctx actor.Context, err error) {
 func clamp(d, low, high time.Duration) time.Duration { return max(min(low, high), min(d, high)) }
 
 // extend takes a renewal's answer in. The newest answer counts, even if it grants
-// less than the one before.
+// less than the one before (R13), for it is the newest that the backend acts by.
 func (s *session) extend(ctx actor.Context, r backend.Renewal) {
-	sentAt, seq := s.renewing.sentAt, s.renewals
+	sentAt := s.renewing.sentAt
 	s.Sink(observe.Renewed{Result: observe.Succeeded, Took: ctx.Now().Sub(sentAt)})
 	s.renewing.drop()
 	s.deadline.Extend(s.bound.Deadline(sentAt, r.Remaining))
 	if s.checkDeadline(ctx) {
-		return // the deadline had passed, or the new one lies in the past
+		return // somebody has seen it pass meanwhile, or the new one lies in the past
 	}
 	if s.machine.State() == Suspended {
 		s.Sink(observe.SessionResumed{Session: s.id})
 	}
 	s.step(ctx, Renewed)
-	s.lastErr = nil
+	s.tries, s.lastErr = 0, nil
 	s.adapt(r.Remaining)
 	s.scheduleRenewal(ctx, sentAt.Add(s.interval).Sub(ctx.Now()))
-	s.armDeadline(ctx, s.id)
+	s.armDeadline(ctx)
 	if r.Complete {
-		s.reconcile(ctx, r, seq)
+		// At most one renewal is under way, so this was the last one that was sent.
+		s.reconcile(ctx, r, s.renewals)
 	}
 	s.publish()
 }
 
-// armDeadline looks at the deadline when it is due. One timer is enough: it finds
-// out by itself that the deadline has moved.
-func (s *session) armDeadline(ctx actor.Context, id string) {
-	if id != s.id || s.id == "" {
+// armDeadline looks at the deadline when it is due, and again if it finds the
+// timer early. Validity does not wait for that, those who wait for a term's end do.
+func (s *session) armDeadline(ctx actor.Context) {
+	if s.id == "" {
 		return
 	}
 	at, _ := s.deadline.At()
 	if s.atDeadline != nil {
 		s.atDeadline.Stop()
 	}
-	s.atDeadline = ctx.After(at.Sub(ctx.Now()), deadlineNow{s.id})
+	s.atDeadline = ctx.After(at.Sub(ctx.Now()), deadlineNow{})
 }
 
 // checkDeadline ends the session if its deadline has passed, and reports that.
@@ -227,23 +245,37 @@ func (s *session) checkDeadline(ctx actor.Context) bool {
 	return true
 }
 
-// end is the involuntary end of an incarnation. The terms are over before anybody
-// is told, and a new incarnation competes from the start.
+// end is the involuntary end of an incarnation. A new one competes from the start
+// (R2): at once, unless this one has never been renewed. A backend that grants
+// sessions and does not know them afterwards would be asked without a pause.
 func (s *session) end(ctx actor.Context, e Event, reason term.Reason) {
+	s.deadline.Latch() // before anybody is told
 	s.step(ctx, e)
 	s.Sink(observe.SessionEnded{Session: s.id, Reason: reason})
 	s.forget(ctx, reason)
 	s.publish()
-	s.open(ctx)
+	if s.tries == 0 {
+		s.open(ctx)
+		return
+	}
+	ctx.After(s.Params.backoff(ctx, s.tries-1), openNow{})
 }
 
-// forget drops everything that belonged to the incarnation.
+// forget drops everything that belonged to the incarnation, whose deadline has
+// been latched.
 func (s *session) forget(ctx actor.Context, reason term.Reason) {
-	s.deadline.Latch()
 	s.id, s.deadline = "", nil
 	s.renewing.drop()
 	s.nextRenew.Stop()
 	s.atDeadline.Stop()
+	s.endTerms(ctx, reason)
+	s.dropReleases(ctx)
+	s.groundFlights(ctx)
+}
+
+// endTerms ends all terms. An owner that has ended its term already is not told:
+// its [Release] is on the way.
+func (s *session) endTerms(ctx actor.Context, reason term.Reason) {
 	for _, name := range sortedKeys(s.held) {
 		h := s.held[name]
 		if term.End(h.term, reason) {
@@ -251,15 +283,10 @@ func (s *session) forget(ctx actor.Context, reason term.Reason) {
 		}
 	}
 	clear(s.held)
-	s.dropReleases(ctx)
-	s.groundFlights(ctx)
 }
 
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
+// sortedKeys is for loops over maps whose order shows: the same world must always
+// take the same course.
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	return slices.Sorted(maps.Keys(m))
 }

@@ -5,6 +5,7 @@
 package session
 
 import (
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 	"github.com/simba-go/simba/term"
 )
 
-// Config is what a session needs. All fields but View are required.
+// Config is what a session needs: its Params, a Sink for its events, and more. All fields but View are required.
 type Config struct {
 	Params  Params
 	Label   string      // shown to people as the holder
@@ -41,8 +42,8 @@ func New(c Config) actor.Behavior {
 }
 
 // session is the actor. Its files: renew.go keeps the incarnation alive,
-// attempt.go competes, release.go gives back, reconcile.go judges what the
-// backend lists, watch.go passes notices on, close.go ends it all.
+// candidate.go and attempt.go compete, release.go gives back, reconcile.go judges
+// what the backend lists, watch.go passes notices on, close.go ends it all.
 type session struct {
 	Config
 	machine actor.Machine[State, Event]
@@ -55,7 +56,7 @@ type session struct {
 	interval   time.Duration // the effective renew interval
 	shortened  bool          // reported for this incarnation
 	opening    call
-	tries      int // to open, in a row
+	tries      int // to open, in a row, that have led to no renewal
 	renewing   call
 	renewals   uint64 // sent for this incarnation
 	firstID    uint64 // ids of this incarnation's calls begin here
@@ -71,9 +72,9 @@ type session struct {
 	held     map[string]*held
 	calls    map[uint64]*acquireCall // without an answer, also those given up
 	flights  int                     // of calls, those not given up
-	due      []*owner
-	beat     actor.Timer // the next regular attempt; nil while nobody waits
-	flushed  bool        // a flush is on its way
+	due      []*owner                // candidates that the next flush sends off
+	beat     actor.Timer             // the next regular attempt; nil while nobody waits
+	flushing bool                    // a flush is on its way
 	out      releases
 	watching watches
 	ending   closing
@@ -104,32 +105,37 @@ type held struct {
 	since uint64
 }
 
-// Timers of the session itself.
+// Timers of the session itself. Those of an incarnation are stopped with it, and a
+// timer that was stopped is never delivered.
 type (
 	openNow      struct{}
 	openTimeout  struct{ id uint64 }
-	renewNow     struct{ session string }
+	renewNow     struct{}
 	renewTimeout struct{ id uint64 }
-	deadlineNow  struct{ session string }
+	deadlineNow  struct{}
 )
 
+// Receive handles one message.
 func (s *session) Receive(ctx actor.Context, msg actor.Message) {
+	returned := false
 	defer func() {
-		if v := recover(); v != nil {
-			// A bug. Nobody renews from here on, so no term may look valid.
-			s.abort()
-			panic(v)
+		if !returned {
+			s.abort(ctx)
 		}
 	}()
-	// Whatever the message is, it meets a session that knows what time it is.
+	// Whatever the message is, it meets a session that knows what time it is: an
+	// answer that comes after the deadline finds no session any more (R10, R28).
 	s.checkDeadline(ctx)
 	s.handle(ctx, msg)
+	returned = true
 }
 
 func (s *session) handle(ctx actor.Context, msg actor.Message) {
 	switch m := msg.(type) {
 	case actor.Started:
 		s.open(ctx)
+	case actor.Stopping:
+		s.stopping(ctx)
 	case *actor.Request:
 		s.request(ctx, m)
 	case Contend:
@@ -170,17 +176,19 @@ func (s *session) timer(ctx actor.Context, msg actor.Message) {
 	case openTimeout:
 		s.openGivenUp(ctx, m.id)
 	case renewNow:
-		s.renew(ctx, m.session)
+		s.renew(ctx)
 	case renewTimeout:
 		s.renewGivenUp(ctx, m.id)
 	case deadlineNow:
-		s.armDeadline(ctx, m.session)
+		s.armDeadline(ctx)
 	case beatNow:
 		s.beatAll(ctx)
 	case flushNow:
 		s.flush(ctx)
 	case acquireTimeout:
 		s.acquireGivenUp(ctx, m.id)
+	case acquireForgotten:
+		s.forgetCall(m.id)
 	case releaseTimeout:
 		s.releaseGivenUp(ctx, m.id)
 	case releaseRetry:
@@ -191,6 +199,10 @@ func (s *session) timer(ctx actor.Context, msg actor.Message) {
 		s.closeGivenUp(ctx, m.id)
 	case inspectTimeout:
 		s.inspected(ctx, &backend.InspectAnswer{ID: m.id, Err: errNoAnswer})
+	case Check:
+		// Receive has done it already.
+	default:
+		ctx.Report(fmt.Errorf("simba: a session does not take a %T", msg))
 	}
 }
 
@@ -204,6 +216,8 @@ func (s *session) request(ctx actor.Context, r *actor.Request) {
 		s.inspect(ctx, m, r.ReplyTo())
 	case Close:
 		s.close(ctx, r.ReplyTo())
+	default:
+		ctx.Report(fmt.Errorf("simba: a session cannot be asked for a %T", r.Message))
 	}
 }
 
@@ -233,11 +247,13 @@ func (s *session) publish() {
 	})
 }
 
-func (s *session) abort() {
+// abort is the end after a bug. Nobody renews from here on, so no term may look
+// valid, and whoever waits for this session would wait for ever.
+func (s *session) abort(ctx actor.Context) {
 	if s.deadline != nil {
 		s.deadline.Latch()
 	}
-	for _, h := range s.held {
-		term.End(h.term, term.DeadlinePassed)
-	}
+	s.endTerms(ctx, term.DeadlinePassed)
+	s.dropReleases(ctx)
+	s.hangUp(ctx)
 }

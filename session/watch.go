@@ -11,7 +11,6 @@ import (
 type watches struct {
 	count    map[string]int // by candidates and watchers
 	watchers map[string][]actor.Ref
-	wanting  map[*owner]struct{} // candidates that are counted
 	told     map[string]struct{} // what the backend watches for us
 	changed  map[string]struct{} // names for which told may be wrong
 	inspects map[uint64]inspectCall
@@ -28,7 +27,6 @@ func newWatches() watches {
 	return watches{
 		count:    make(map[string]int),
 		watchers: make(map[string][]actor.Ref),
-		wanting:  make(map[*owner]struct{}),
 		told:     make(map[string]struct{}),
 		changed:  make(map[string]struct{}),
 		inspects: make(map[uint64]inspectCall),
@@ -39,10 +37,10 @@ func newWatches() watches {
 // was lost, so that those who win at once cost nothing; a backend that gives
 // notices looks at a name when it is asked for it, and so nothing is missed.
 func (s *session) want(ctx actor.Context, o *owner) {
-	if _, ok := s.watching.wanting[o]; ok {
+	if o.counted {
 		return
 	}
-	s.watching.wanting[o] = struct{}{}
+	o.counted = true
 	for _, name := range o.names {
 		s.countUp(name)
 	}
@@ -51,10 +49,10 @@ func (s *session) want(ctx actor.Context, o *owner) {
 
 // unwant takes it back.
 func (s *session) unwant(ctx actor.Context, o *owner) {
-	if _, ok := s.watching.wanting[o]; !ok {
+	if !o.counted {
 		return
 	}
-	delete(s.watching.wanting, o)
+	o.counted = false
 	for _, name := range o.names {
 		s.countDown(name)
 	}
@@ -95,6 +93,9 @@ func (s *session) flushWatches(ctx actor.Context) {
 }
 
 func (s *session) watch(ctx actor.Context, name string, watcher actor.Ref) {
+	if s.machine.State() == Closed {
+		return
+	}
 	s.watching.watchers[name] = append(s.watching.watchers[name], watcher)
 	s.countUp(name)
 	s.flushSoon(ctx)
@@ -113,7 +114,18 @@ func (s *session) unwatch(ctx actor.Context, name string, watcher actor.Ref) {
 	s.flushSoon(ctx)
 }
 
-// vacated passes a notice on. A candidate whose attempt is under way tries once
+// unwatchAll is for the end of the session.
+func (s *session) unwatchAll(ctx actor.Context) {
+	for name, watchers := range s.watching.watchers {
+		for range watchers {
+			s.countDown(name)
+		}
+	}
+	clear(s.watching.watchers)
+	s.flushSoon(ctx)
+}
+
+// vacated passes a notice on (R27). A candidate whose attempt is under way tries once
 // more after it, however many notices arrive meanwhile.
 func (s *session) vacated(ctx actor.Context, names []string) {
 	for _, name := range names {
@@ -128,7 +140,11 @@ func (s *session) vacated(ctx actor.Context, names []string) {
 }
 
 func (s *session) inspect(ctx actor.Context, m Inspect, replyTo actor.Ref) {
-	c := s.newCall(ctx, s.Params.RenewInterval)
+	if s.machine.State() == Closed {
+		ctx.Send(replyTo, &ClosedError{})
+		return
+	}
+	c := s.newCall(ctx, s.interval)
 	s.watching.inspects[c.ID] = inspectCall{replyTo: replyTo, timeout: ctx.After(c.Timeout, inspectTimeout{c.ID})}
 	ctx.Send(s.Backend, &backend.InspectRequest{Call: c, Names: m.Names})
 }

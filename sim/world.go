@@ -1,6 +1,10 @@
 // Package sim runs actors in a deterministic world: one thread, virtual time, and
 // every decision drawn from a [Chooser]. The same decisions give the same trace,
 // byte for byte. The behaviours are those of production, unchanged.
+//
+// A [World] knows machines and processes only. A [Cluster] is a world with a
+// backend, clients and their elections in it, and a [Monitor] that watches, in
+// true time, over what must always hold.
 package sim
 
 import (
@@ -8,6 +12,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io"
+	"math"
+	"math/rand/v2"
 	"time"
 
 	"github.com/simba-go/simba/actor"
@@ -16,38 +22,48 @@ import (
 // World is the simulated world. It is not safe for concurrent use: everything in
 // it happens on the goroutine that calls Run or Step.
 type World struct {
-	// Network says how a message from one node travels to another: it arrives
-	// once after each of the delays, and never if there are none. By default it
-	// arrives once and at once.
-	Network func(from, to *Node, msg actor.Message) []time.Duration
-	// OnReport is told of what actors report, by default it panics: a report is a
-	// bug of a behaviour.
+	// Network says how a message travels from one machine to another. By default
+	// it arrives once and at once.
+	Network Network
+	// Lag says how long a message waits in an actor's mailbox; nil means no time.
+	// Whatever it says, actors take their messages in the order of arrival.
+	Lag func() time.Duration
+	// OnReport is told of what actors report, their panics included. By default
+	// the world fails: a report is a bug of a behaviour.
 	OnReport func(from actor.Ref, err error)
 
 	chooser Chooser
-	now     actor.Instant // true time
+	random  *rand.Rand // for the behaviours
+	now     actor.Instant
 	seq     uint64
 	events  eventHeap
-	trace   io.Writer
-	hash    hashWriter
 	steps   uint64
+	dead    uint64
+	err     error
+	gaveUp  bool // the chooser did, by a panic, which is for whoever runs the world
+
+	trace io.Writer
+	hash  hashWriter
+
+	onSend    []func(from, to actor.Ref, msg actor.Message)
+	onDeliver []func(to actor.Ref, msg actor.Message)
+	onStep    []func()
 }
 
-// Chooser makes the decisions of a world. The label says what for.
-type Chooser interface {
-	// Choose returns a number in [0, n), for n > 0.
-	Choose(label string, n int64) int64
-}
+// Network says how a message from one machine travels to another: it arrives once
+// after each of the delays, and never if there are none.
+type Network func(from, to *Node, msg actor.Message) []time.Duration
 
 // NewWorld returns an empty world at true time zero.
 func NewWorld(c Chooser) *World {
-	h := fnv.New64a()
-	return &World{
-		chooser:  c,
-		hash:     h,
-		Network:  func(_, _ *Node, _ actor.Message) []time.Duration { return []time.Duration{0} },
-		OnReport: func(from actor.Ref, err error) { panic(fmt.Sprintf("%s reports: %v", from, err)) },
-	}
+	w := &World{chooser: c, hash: fnv.New64a()}
+	// What behaviours draw is jitter and the ids of sessions. It comes from one
+	// decision: a shrinking chooser would make ids equal that are different for
+	// all practical purposes.
+	w.random = rand.New(rand.NewPCG(uint64(c.Choose("behaviours", math.MaxInt64)), 1))
+	w.Network = func(_, _ *Node, _ actor.Message) []time.Duration { return []time.Duration{0} }
+	w.OnReport = func(from actor.Ref, err error) { w.Fail(fmt.Errorf("%s reports: %w", from, err)) }
+	return w
 }
 
 type hashWriter interface {
@@ -64,8 +80,33 @@ func (w *World) Hash() uint64 { return w.hash.Sum64() }
 // Steps counts what has happened.
 func (w *World) Steps() uint64 { return w.steps }
 
+// DeadLetters counts the messages that reached an actor which had ended.
+func (w *World) DeadLetters() uint64 { return w.dead }
+
 // Now returns the true time, which no actor can read.
 func (w *World) Now() actor.Instant { return w.now }
+
+// Fail stops the world. Only the first error counts.
+func (w *World) Fail(err error) {
+	if w.err == nil {
+		w.err = fmt.Errorf("sim: at %v, step %d: %w", time.Duration(w.now), w.steps, err)
+	}
+}
+
+// Err returns why the world has failed, or nil.
+func (w *World) Err() error { return w.err }
+
+// OnSend makes the world tell f of each message that an actor sends to another.
+func (w *World) OnSend(f func(from, to actor.Ref, msg actor.Message)) { w.onSend = append(w.onSend, f) }
+
+// OnDeliver makes the world tell f of each message that an actor is about to
+// receive, timers included.
+func (w *World) OnDeliver(f func(to actor.Ref, msg actor.Message)) {
+	w.onDeliver = append(w.onDeliver, f)
+}
+
+// OnStep makes the world call f after each step.
+func (w *World) OnStep(f func()) { w.onStep = append(w.onStep, f) }
 
 // event is something that happens to a process.
 type event struct {
@@ -75,6 +116,7 @@ type event struct {
 	msg   actor.Message
 	timer *timer // that delivers msg; nil for messages
 	call  func() // instead of a message
+	taken bool   // the mailbox has it, and at is when the actor gets to it
 }
 
 type eventHeap []*event
@@ -107,61 +149,86 @@ func (w *World) At(at actor.Instant, f func()) {
 	w.push(&event{at: max(at, w.now), call: f})
 }
 
-// Step lets the next thing happen, and reports whether there was one.
+// In calls f after d of true time.
+func (w *World) In(d time.Duration, f func()) { w.At(w.now.Add(d), f) }
+
+// Step lets the next thing happen, and reports whether there was one. In a world
+// that has failed nothing happens any more.
 func (w *World) Step() bool {
-	if len(w.events) == 0 {
+	if len(w.events) == 0 || w.err != nil {
 		return false
 	}
 	e := heap.Pop(&w.events).(*event)
-	w.now = e.at
+	w.now = max(w.now, e.at) // what a paused machine has held is due since long
 	switch {
 	case e.call != nil:
 		e.call()
 	case e.timer != nil && e.timer.spent:
+		return true
+	case e.to.ended:
+		w.deadLetter(e)
+		return true
+	case w.Lag != nil && !e.taken:
+		e.taken = true
+		e.to.ready = max(w.now.Add(w.Lag()), e.to.ready)
+		e.at = e.to.ready
+		w.push(e)
+		return true
 	case e.to.node.paused:
 		e.to.node.held = append(e.to.node.held, e)
+		return true
 	default:
 		w.deliver(e)
+	}
+	for _, f := range w.onStep {
+		f()
 	}
 	return true
 }
 
 func (w *World) deliver(e *event) {
-	if e.to.ended {
-		return
-	}
 	if e.timer != nil {
 		e.timer.spent = true
 	}
 	w.steps++
 	w.record(e)
+	for _, f := range w.onDeliver {
+		f(e.to, e.msg)
+	}
 	e.to.receive(e.msg)
 }
 
-// record adds a step to the trace. Messages are traced by type: their contents may
-// hold addresses, and show in what follows anyway.
-func (w *World) record(e *event) {
-	line := fmt.Sprintf("%d %s %T\n", e.at, e.to.name, e.msg)
-	io.WriteString(w.hash, line)
-	if w.trace != nil {
-		io.WriteString(w.trace, line)
+// deadLetter accounts for what an actor that has ended does not get. Timers were
+// its own. Whoever asks is told, unless the whole machine is gone.
+func (w *World) deadLetter(e *event) {
+	if e.timer != nil {
+		return
+	}
+	w.dead++
+	if !e.to.crashed {
+		refuse(e.to, e.msg)
+	}
+}
+
+func refuse(to *process, msg actor.Message) {
+	if r, ok := msg.(*actor.Request); ok {
+		r.Tell(actor.Unanswered{Request: r, To: to})
 	}
 }
 
 // RunFor lets d of true time pass.
 func (w *World) RunFor(d time.Duration) {
-	until := w.now.Add(d)
-	for len(w.events) > 0 && w.events[0].at <= until {
-		w.Step()
-	}
-	w.now = until
+	w.RunUntil(d, func() bool { return false })
 }
 
 // RunUntil runs until cond holds, for at most limit of true time, and reports
-// whether it did.
+// whether it did. It ends early when the world fails.
 func (w *World) RunUntil(limit time.Duration, cond func() bool) bool {
 	until := w.now.Add(limit)
 	for !cond() {
+		if w.err != nil {
+			return false
+		}
 		if len(w.events) == 0 || w.events[0].at > until {
 			w.now = until
 			return cond()

@@ -5,10 +5,8 @@ package task
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/election"
@@ -29,7 +27,9 @@ type Listener struct {
 // In a handover the term stays valid meanwhile, for at most t.Remaining().
 type Func func(ctx context.Context, t *term.Term) error
 
-// Executor runs f, once, now or later, or returns an error and does not run it.
+// Executor runs f, once, now or later, or returns an error and does not run it. The
+// engine waits for it, so it must return soon, also if its workers are busy. One
+// that takes f and never runs it leaves Stop and Close waiting.
 type Executor func(f func()) error
 
 // Go is the default executor: a goroutine for each callback.
@@ -38,37 +38,12 @@ func Go(f func()) error {
 	return nil
 }
 
-// Inline runs callbacks on the engine's own loop, which waits for them. They must
-// be short, and cannot wait for anything of the client; see [ErrInline].
+// Inline runs callbacks while the engine's loop waits for them. They must be short,
+// and cannot wait for anything of the client; see [ErrInline].
 func Inline(f func()) error {
 	f()
 	return nil
 }
-
-// PanicError is a panic of a callback or a task.
-type PanicError struct {
-	Name  string // of the election
-	What  string // OnElected, OnRevoked or task
-	Value any
-	Stack []byte
-}
-
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("simba: %s of %q panicked: %v", e.What, e.Name, e.Value)
-}
-
-// Unwrap returns the panic's value if that is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
-
-// ErrHandover is the cause of a task's context that was cancelled because the
-// term is about to be handed over.
-var ErrHandover = errors.New("simba: the term is being handed over")
-
-// ErrGoexit is the error of a callback or task that ended its goroutine.
-var ErrGoexit = errors.New("simba: a callback or task ended its goroutine instead of returning")
 
 // Host runs the code of one election. It is the [actor.Ref] to which the election
 // sends what it wants to have run, and answers from other goroutines.
@@ -76,13 +51,14 @@ type Host struct {
 	HostConfig
 
 	mu     sync.Mutex
-	cancel map[*term.Term]context.CancelCauseFunc // of running tasks
+	term   *term.Term // of the task that runs, nil if none does
+	cancel context.CancelCauseFunc
 }
 
 // HostConfig is what a host needs.
 type HostConfig struct {
 	Name     string // of the election
-	Listener Listener
+	Listener Listener        // without functions if nobody listens
 	Work     Func            // nil if there is no task
 	Values   context.Context // whose values the task's context has; nil for none
 	Executor Executor        // of the callbacks
@@ -91,28 +67,13 @@ type HostConfig struct {
 }
 
 // NewHost returns a host.
-func NewHost(c HostConfig) *Host {
-	return &Host{HostConfig: c, cancel: make(map[*term.Term]context.CancelCauseFunc)}
-}
-
-// withValues is a context with the values of another one as well.
-type withValues struct {
-	context.Context
-	values context.Context
-}
-
-func (c withValues) Value(key any) any {
-	if v := c.Context.Value(key); v != nil {
-		return v
-	}
-	return c.values.Value(key)
-}
+func NewHost(c HostConfig) *Host { return &Host{HostConfig: c} }
 
 // String names the host for people.
 func (h *Host) String() string { return "host of " + h.Name }
 
-// Tell takes what an election wants to have run. It is called by the election's
-// actor, on whose goroutine an inline executor runs the callbacks.
+// Tell takes what an election wants to have run. It returns at once, but for the
+// executor, for which it waits.
 func (h *Host) Tell(msg actor.Message) {
 	switch m := msg.(type) {
 	case election.RunElected:
@@ -144,36 +105,43 @@ func (h *Host) revoked(m election.RunRevoked) {
 		}
 	})
 	if err := h.submit(run); err != nil {
-		// The user has learnt of the term, and must learn of its end.
+		// The user has learnt of the term, and must learn of its end (R42).
 		h.spawn(run)
 	}
 }
 
-// submit hands run to the executor, which may refuse by an error or a panic, and
-// must run it at most once. A second run, or one after a refusal, does nothing.
-func (h *Host) submit(run func()) (err error) {
-	var once sync.Once
+// submit hands run to the executor. Whichever of the two comes first, its begin or
+// a refusal, makes the other one void: what an executor runs a second time, or
+// after it has refused it, does nothing, and what it has begun it has not refused.
+func (h *Host) submit(run func()) error {
+	var settled atomic.Bool
 	h.Running.Add(1)
-	inline := h.Insiders.enterLoop()
-	defer inline()
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{Name: h.Name, What: "executor", Value: v, Stack: debug.Stack()}
-		}
-		if err != nil {
-			refused := false
-			once.Do(func() { refused = true; h.Running.Done() })
-			if !refused {
-				err = nil // it was run nevertheless
-			}
-		}
-	}()
-	return h.Executor(func() {
-		once.Do(func() {
+	err := h.execute(func() {
+		if settled.CompareAndSwap(false, true) {
 			defer h.Running.Done()
 			run()
-		})
+		}
 	})
+	if err == nil || !settled.CompareAndSwap(false, true) {
+		return nil
+	}
+	h.Running.Done()
+	return err
+}
+
+// execute calls the executor and waits for it. That is the user's code, which may
+// end its goroutine (t.FailNow does, in a callback that runs inline), and so it has
+// one of its own instead of the engine's.
+func (h *Host) execute(f func()) error {
+	err := ErrGoexit
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer h.Insiders.enterLoop()()
+		err = Protect(h.Name, "executor", func() error { return h.Executor(f) })
+	}()
+	<-done
+	return err
 }
 
 func (h *Host) spawn(run func()) {
@@ -190,25 +158,10 @@ func (h *Host) callback(what string, replyTo actor.Ref, t *term.Term, f func(con
 	return func() {
 		err := ErrGoexit
 		defer func() { replyTo.Tell(election.CallbackDone{Term: t, Err: err}) }()
-		err = h.call(what, f)
+		ctx, leave := h.Insiders.Enter(context.Background())
+		defer leave()
+		err = Protect(h.Name, what, func() error { f(ctx); return nil })
 	}
-}
-
-// call runs a callback, and turns its panic into an error.
-func (h *Host) call(what string, f func(context.Context)) error {
-	ctx, leave := h.Insiders.Enter(context.Background())
-	defer leave()
-	return Protect(h.Name, what, func() error { f(ctx); return nil })
-}
-
-// Protect runs f, and turns its panic into a [*PanicError].
-func Protect(name, what string, f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = &PanicError{Name: name, What: what, Value: v, Stack: debug.Stack()}
-		}
-	}()
-	return f()
 }
 
 // start runs the task on a goroutine of its own.
@@ -219,37 +172,45 @@ func (h *Host) start(m election.StartTask) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	h.mu.Lock()
-	h.cancel[m.Term] = cancel
+	h.term, h.cancel = m.Term, cancel
 	h.mu.Unlock()
 	h.spawn(func() {
 		err := ErrGoexit
 		defer func() {
 			h.mu.Lock()
-			delete(h.cancel, m.Term)
+			h.term, h.cancel = nil, nil
 			h.mu.Unlock()
 			cancel(nil)
+			// Last: the election may start the next task now.
 			m.ReplyTo.Tell(election.TaskExited{Term: m.Term, Err: err})
 		}()
-		err = h.runTask(ctx, m.Term)
+		ctx, leave := h.Insiders.Enter(ctx)
+		defer leave()
+		err = Protect(h.Name, "task", func() error { return h.Work(ctx, m.Term) })
 	})
-}
-
-func (h *Host) runTask(ctx context.Context, t *term.Term) error {
-	ctx, leave := h.Insiders.Enter(ctx)
-	defer leave()
-	return Protect(h.Name, "task", func() error { return h.Work(ctx, t) })
 }
 
 func (h *Host) cancelTask(m election.CancelTask) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	cancel := h.cancel[m.Term]
-	if cancel == nil {
-		return
+	switch {
+	case h.term != m.Term:
+	case m.Reason.Voluntary():
+		h.cancel(ErrHandover)
+	default:
+		h.cancel(&term.EndedError{Name: m.Term.Name(), Token: m.Term.Token(), Reason: m.Reason})
 	}
-	if m.Reason.Voluntary() {
-		cancel(ErrHandover)
-		return
+}
+
+// withValues is a context with the values of another one as well.
+type withValues struct {
+	context.Context
+	values context.Context
+}
+
+func (c withValues) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
 	}
-	cancel(&term.EndedError{Name: m.Term.Name(), Token: m.Term.Token(), Reason: m.Reason})
+	return c.values.Value(key)
 }

@@ -147,7 +147,8 @@ func End(t *Term, r Reason) bool {
 // stood when the handover began: renewals go on but do not move it.
 func Limit(t *Term, at actor.Instant) { t.limit.Store(int64(at)) }
 
-// EndedError says that a term has ended. It is also the cause of its context.
+// EndedError says that the term of Name with Token has ended. It is also the cause of
+// the term's context.
 type EndedError struct {
 	Name   string
 	Token  uint64
@@ -162,7 +163,8 @@ func (e *EndedError) Error() string {
 	return fmt.Sprintf("simba: the term of %q with token %d has ended: %s", e.Name, e.Token, reason)
 }
 
-// ShortError says that less of a term remains than was asked for.
+// ShortError says that of the term of Name with Token only Remaining is left, which
+// is not more than Least.
 type ShortError struct {
 	Name             string
 	Token            uint64

@@ -21,7 +21,7 @@ func FromActor(tb testing.TB, b actor.Behavior, options ...actor.Option) backend
 	options = append(slices.Clone(options), actor.WithErrors(func(err error) { tb.Errorf("the backend reports: %v", err) }))
 	system := actor.NewSystem(options...)
 	tb.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), long)
 		defer cancel()
 		if err := system.Shutdown(ctx); err != nil {
 			tb.Errorf("the backend's actor does not end: %v", err)
@@ -149,9 +149,12 @@ func (a *asker) Watch(ctx context.Context, set *backend.NameSet, vacated func(na
 	to := &notices{vacated: vacated}
 	defer to.end()
 	var before []string
-	for {
-		names, changed := set.Names()
-		a.backend.Tell(&backend.WatchRequest{ReplyTo: to, Add: without(names, before), Remove: without(before, names)})
+	for serial := uint64(0); ; {
+		fresh, now, changed := set.Joined(serial)
+		serial = now
+		names, _ := set.Names()
+		// What has left and joined again is in both.
+		a.backend.Tell(&backend.WatchRequest{ReplyTo: to, Add: fresh, Remove: append(without(before, names), fresh...)})
 		before = names
 		select {
 		case <-changed:

@@ -12,10 +12,6 @@ import (
 )
 
 const (
-	// patience is how long a call may take, or a condition that must come true
-	// soon. A healthy store needs a small part of it; it decides only when
-	// something hangs.
-	patience = 10 * time.Second
 	// pace is the pause between two looks at a condition.
 	pace = 2 * time.Millisecond
 	// long is the lease of sessions that must not expire meanwhile.
@@ -39,6 +35,9 @@ func newSuite(tb testing.TB, c Config) *suite {
 	if c.Lease <= 0 {
 		c.Lease = 500 * time.Millisecond
 	}
+	if c.Patience <= 0 {
+		c.Patience = 10 * time.Second
+	}
 	s := &suite{TB: tb, config: c, store: c.Open(tb)}
 	s.drivers = []backend.Driver{s.store.Driver}
 	if s.store.Peer != nil {
@@ -49,15 +48,15 @@ func newSuite(tb testing.TB, c Config) *suite {
 
 // call returns the context of a call that must succeed.
 func (s *suite) call() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), patience)
+	return context.WithTimeout(context.Background(), s.config.Patience)
 }
 
 // until waits for a condition.
 func (s *suite) until(what string, met func() bool) {
 	s.Helper()
-	for deadline := time.Now().Add(patience); !met(); time.Sleep(pace) {
+	for deadline := time.Now().Add(s.config.Patience); !met(); time.Sleep(pace) {
 		if time.Now().After(deadline) {
-			s.Fatalf("%s: not within %v", what, patience)
+			s.Fatalf("%s: not within %v", what, s.config.Patience)
 		}
 	}
 }
@@ -80,6 +79,9 @@ func (s *suite) parallel(n int, f func(i int) error) {
 		s.Fatal(err)
 	}
 }
+
+// short prints a list that may have a thousand elements.
+func short(list any) string { return fmt.Sprintf("%.200s", fmt.Sprint(list)) }
 
 // client is a session. Its methods fail the check if the driver returns an error;
 // those whose names start with try return it.
@@ -120,7 +122,11 @@ func (s *suite) openFor(lease time.Duration, label string) *client {
 // doomed begins a session that owns the names and is not renewed.
 func (s *suite) doomed(names ...string) (*client, []uint64) {
 	s.Helper()
-	lease := s.config.Lease
+	return s.doomedFor(s.config.Lease, names...)
+}
+
+func (s *suite) doomedFor(lease time.Duration, names ...string) (*client, []uint64) {
+	s.Helper()
 	for range tries {
 		c := s.openFor(lease, "doomed")
 		outcomes, err := c.tryAcquire(false, names...)
@@ -154,7 +160,7 @@ func (c *client) expire(name string) {
 		return
 	}
 	// How much longer than granted a store keeps a session is its own affair.
-	limit := c.sentAt.Add(10*c.granted + patience)
+	limit := c.sentAt.Add(10*c.granted + c.config.Patience)
 	for h := c.holder(name); h.Held; h = c.holder(name) {
 		if time.Now().After(limit) {
 			c.Fatalf("R2: %q is still held by %q, %v after its session was granted %v",
@@ -219,7 +225,7 @@ func (c *client) acquire(all bool, names ...string) []backend.Outcome {
 	c.Helper()
 	outcomes, err := c.tryAcquire(all, names...)
 	if err != nil {
-		c.Fatalf("Acquire(%.100q): %v", names, err)
+		c.Fatalf("Acquire(%s): %v", short(names), err)
 	}
 	return outcomes
 }
@@ -262,7 +268,7 @@ func (c *client) tryRelease(leases ...backend.Lease) error {
 func (c *client) release(leases ...backend.Lease) {
 	c.Helper()
 	if err := c.tryRelease(leases...); err != nil {
-		c.Fatalf("Release(%.100v): %v", leases, err)
+		c.Fatalf("Release(%s): %v", short(leases), err)
 	}
 }
 
@@ -301,7 +307,7 @@ func (s *suite) inspect(names ...string) []backend.Holder {
 	defer cancel()
 	holders, err := s.drivers[0].Inspect(ctx, names)
 	if err != nil {
-		s.Fatalf("Inspect(%.100q): %v", names, err)
+		s.Fatalf("Inspect(%s): %v", short(names), err)
 	}
 	if len(names) > 0 && len(holders) != len(names) {
 		s.Fatalf("Inspect returned %d holders for %d names", len(holders), len(names))

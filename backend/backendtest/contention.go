@@ -36,8 +36,8 @@ func cancelledCallsReturn(s *suite) {
 			if errors.Is(err, backend.ErrExpired) {
 				s.Fatalf("%s with a cancelled context returned ErrExpired for a session that lives: that is final", name)
 			}
-		case <-time.After(patience):
-			s.Fatalf("%s did not return within %v after its context was cancelled", name, patience)
+		case <-time.After(s.config.Patience):
+			s.Fatalf("%s did not return within %v after its context was cancelled", name, s.config.Patience)
 		}
 	}
 	c.owns(s.holder("a"), "a", token)
@@ -64,23 +64,17 @@ func unknownOutcomesCanBeFound(s *suite) {
 			c.owns(s.holder(l.Name), l.Name, l.Token)
 		}
 		c.release(leases...)
-		c.vacantAfterAbandon(names...)
-	}
-}
-
-// vacantAfterAbandon waits until nobody owns the names: a call that was given up
-// may still be carried out after a later one.
-func (c *client) vacantAfterAbandon(names ...string) {
-	c.Helper()
-	c.until("releasing what a given up acquisition took", func() bool {
-		for _, h := range c.inspect(names...) {
-			if h.Held {
-				c.free(h.Name, h.Token)
-				return false
+		// A call that was given up may still be carried out after a later one.
+		s.until("R25: releasing what the renewals list frees what an acquisition took that was given up", func() bool {
+			for _, h := range s.inspect(names...) {
+				if h.Held {
+					c.release(c.renew().Leases...)
+					return false
+				}
 			}
-		}
-		return true
-	})
+			return true
+		})
+	}
 }
 
 func numbered(format string, n int) []string {
@@ -147,10 +141,10 @@ func shuffle(names []string) []string {
 // Between winning a name and releasing it, nobody else wins it, and the tokens
 // rise in the order of the terms.
 func oneOwnerAtATime(s *suite) {
-	const attempts = 40
+	const attempts = 25
 	clients := s.clients(6)
 	var owner atomic.Pointer[client]
-	var last, wins atomic.Uint64
+	var last atomic.Uint64
 	s.parallel(len(clients), func(i int) error {
 		c := clients[i]
 		for range attempts {
@@ -170,7 +164,7 @@ func oneOwnerAtATime(s *suite) {
 				return fmt.Errorf("R19: token %d came after token %d", o.Token, previous)
 			}
 			last.Store(o.Token)
-			wins.Add(1)
+			time.Sleep(pace) // a term that others have the time to overlap
 			owner.Store(nil)
 			if err := c.tryRelease(backend.Lease{Name: "critical", Token: o.Token}); err != nil {
 				return err
@@ -178,47 +172,57 @@ func oneOwnerAtATime(s *suite) {
 		}
 		return nil
 	})
-	if wins.Load() == 0 {
+	if last.Load() == 0 {
 		s.Fatalf("nobody won a lease that was free most of the time")
 	}
 }
 
-// Sessions that want all or none of overlapping names, in different orders, do
-// not block each other for ever, and none is left with a part.
+// Sessions that want all or none of overlapping names at the same moment, in
+// different orders, do not block each other for ever, and none gets a part.
 func allOrNoneUnderContention(s *suite) {
-	const rounds = 15
-	clients, names := s.clients(6), numbered("part-%d", 8)
-	s.parallel(len(clients), func(i int) error {
-		c := clients[i]
-		for range rounds {
-			want := shuffle(names)[:5]
-			outcomes, err := c.tryAcquire(true, want...)
-			if err != nil {
-				return err
+	const rounds, size = 10, 5
+	clients, names := s.clients(6), numbered("part-%d", 8) // any two of them want something in common
+	for range rounds {
+		got := make([][]backend.Outcome, len(clients))
+		s.parallel(len(clients), func(i int) (err error) {
+			got[i], err = clients[i].tryAcquire(true, shuffle(names)[:size]...)
+			return err
+		})
+		held := s.inspect() // before anything is released
+		winner := ""
+		for i, c := range clients {
+			leases := c.renew().Leases
+			if won := len(wins(got[i])); won != len(leases) {
+				s.Fatalf("a session that won %d names has %d leases", won, len(leases))
 			}
-			var won []backend.Lease
-			for _, o := range outcomes {
-				if o.Won {
-					won = append(won, backend.Lease{Name: o.Name, Token: o.Token})
-				}
+			switch {
+			case len(leases) == 0:
+				continue
+			case len(leases) != size:
+				s.Fatalf("all or none of %d names took %d", size, len(leases))
+			case winner != "":
+				s.Fatalf("%q and %q both have %d of %d names", winner, c.id, size, len(names))
 			}
-			if len(won) != 0 && len(won) != len(want) {
-				return fmt.Errorf("all or none of %d names took %d", len(want), len(won))
-			}
-			r, err := c.tryRenew(0, true)
-			if err != nil {
-				return err
-			}
-			if len(r.Leases) != len(won) {
-				return fmt.Errorf("a session that won %d names has %d leases", len(won), len(r.Leases))
-			}
-			if err := c.tryRelease(won...); err != nil {
-				return err
+			winner = c.id
+			c.release(leases...)
+		}
+		for _, h := range held {
+			if h.Session != winner {
+				s.Fatalf("%q holds %q without having all", h.Session, h.Name)
 			}
 		}
-		return nil
-	})
+	}
 	s.vacant(names...)
+}
+
+// wins returns the leases that were won.
+func wins(outcomes []backend.Outcome) (leases []backend.Lease) {
+	for _, o := range outcomes {
+		if o.Won {
+			leases = append(leases, backend.Lease{Name: o.Name, Token: o.Token})
+		}
+	}
+	return leases
 }
 
 // R30 also holds for attempts of one session that overtake each other.
@@ -253,17 +257,13 @@ func renewalIsNotStarved(s *suite) {
 	c := s.open()
 	c.win("kept")
 	busy := s.clients(load)
-	done := make(chan struct{})
+	var started, stop atomic.Int64
 	var running sync.WaitGroup
 	for i, b := range busy {
 		running.Go(func() {
 			names := numbered(fmt.Sprintf("busy-%d-%%d", i), 100)
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
+			for stop.Load() == 0 {
+				started.Add(1)
 				if err := b.churn(names); err != nil {
 					s.Errorf("under load: %v", err)
 					return
@@ -271,10 +271,10 @@ func renewalIsNotStarved(s *suite) {
 			}
 		})
 	}
-	err := c.renewals(renewals)
-	close(done)
-	running.Wait()
-	if err != nil {
+	defer running.Wait()
+	defer stop.Store(1)
+	s.until("load", func() bool { return started.Load() > load })
+	if err := c.renewals(renewals); err != nil {
 		s.Fatalf("while %d sessions acquired: %v", load, err)
 	}
 }
@@ -285,11 +285,7 @@ func (c *client) churn(names []string) error {
 	if err != nil {
 		return err
 	}
-	leases := make([]backend.Lease, len(outcomes))
-	for i, o := range outcomes {
-		leases[i] = backend.Lease{Name: o.Name, Token: o.Token}
-	}
-	return c.tryRelease(leases...)
+	return c.tryRelease(wins(outcomes)...)
 }
 
 // renewals renews n times within the time that a single call may take.
@@ -297,12 +293,13 @@ func (c *client) renewals(n int) error {
 	ctx, cancel := c.call()
 	defer cancel()
 	for i := range n {
+		time.Sleep(pace) // so that the load gets ahead again
 		if _, err := c.driver.Renew(ctx, c.id, 0, true); err != nil {
-			return fmt.Errorf("renewal %d of %d, which should take well under %v together: %w", i+1, n, patience, err)
+			return fmt.Errorf("renewal %d of %d, which should take well under %v together: %w", i+1, n, c.config.Patience, err)
 		}
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("%d renewals took more than %v", n, patience)
+		return fmt.Errorf("%d renewals took more than %v", n, c.config.Patience)
 	}
 	return nil
 }

@@ -23,16 +23,30 @@ const modelCheck = "BehavesLikeTheModel"
 // same token exactly where the model has the same, a greater one where it has a
 // new one. If the store's time can be moved, time passes.
 func compareWithModel(tb testing.TB, c Config) {
+	var s *suite
+	scope := &scope{TB: tb}
+	defer func() { scope.end() }()
+	runs := 0
 	rapid.Check(tb, func(t *rapid.T) {
-		scope := &scope{TB: tb}
-		defer scope.end()
-		m := newComparison(newSuite(scope, c))
+		// Opening a store may be the most expensive part, so runs share one, with
+		// names of their own. After a failure, that store says nothing any more.
+		if s == nil {
+			scope.end()
+			s = newSuite(scope, c)
+		}
+		shared := s
+		s = nil
+		runs++
+		m := newComparison(shared, fmt.Sprint(runs))
+		m.open(t)
+		m.open(t)
 		t.Repeat(m.actions())
-		m.inspect(t, nil)
+		m.end(t)
+		s = shared
 	})
 }
 
-// scope is a [testing.TB] whose cleanups run when a part of the test ends.
+// scope is a [testing.TB] whose cleanups run when end is called.
 type scope struct {
 	testing.TB
 	cleanups []func()
@@ -52,6 +66,7 @@ type comparison struct {
 	suite    *suite
 	model    *memory.Model
 	now      actor.Instant // the model's time
+	names    []string      // that sessions compete for
 	sessions []*pair
 	tokens   map[string][]tokenPair // the tokens of each name, in the order of its terms
 }
@@ -62,6 +77,7 @@ type pair struct {
 	driver       backend.Driver
 	theirs, ours string
 	asked        time.Duration
+	expires      actor.Instant
 	known        []revision // complete lists that it was given
 }
 
@@ -72,29 +88,32 @@ type revision struct {
 	leases []backend.Lease // theirs
 }
 
-// The names that sessions compete for.
-var contested = []string{"a", "A", "b", "c.d", "e:1"}
+// maxLiving is how many living sessions compete at a time.
+const maxLiving = 3
 
-const maxSessions = 6
-
-func newComparison(s *suite) *comparison {
+func newComparison(s *suite, run string) *comparison {
 	m := &comparison{suite: s, model: memory.NewModel(memory.Config{}), tokens: make(map[string][]tokenPair)}
-	for i, driver := range s.drivers { // a session that never was, for each
-		m.sessions = append(m.sessions, &pair{driver: driver, theirs: fmt.Sprintf("ghost-%d", i), ours: "ghost"})
+	for _, name := range []string{"a", "A", "b", "c.d", "e:1"} {
+		m.names = append(m.names, run+name)
 	}
+	m.sessions = []*pair{{driver: s.drivers[0], theirs: "ghost", ours: "ghost"}} // one that never was
 	return m
 }
 
 func (m *comparison) actions() map[string]func(*rapid.T) {
 	actions := map[string]func(*rapid.T){
 		"open":    m.open,
-		"renew":   m.renew,
-		"acquire": m.acquire,
+		"renew":   func(t *rapid.T) { m.renew(t, false) },
+		"list":    func(t *rapid.T) { m.renew(t, true) },
+		"acquire": func(t *rapid.T) { m.acquire(t, false) },
+		"all":     func(t *rapid.T) { m.acquire(t, true) },
 		"release": m.release,
+		"free":    m.free,
 		"close":   m.close,
 		"inspect": func(t *rapid.T) {
-			m.inspect(t, rapid.SliceOfN(rapid.SampledFrom(contested), 0, 8).Draw(t, "names"))
+			m.inspect(t, rapid.SliceOfN(rapid.SampledFrom(m.names), 0, 8).Draw(t, "names"))
 		},
+		"": func(t *rapid.T) { m.inspect(t, nil) }, // after each of the others
 	}
 	if m.suite.store.Advance != nil {
 		actions["pass"] = m.pass
@@ -106,13 +125,13 @@ func (m *comparison) actions() map[string]func(*rapid.T) {
 func (m *comparison) timely() bool { return m.suite.store.Advance != nil }
 
 func (m *comparison) pass(t *rapid.T) {
-	d := time.Duration(rapid.IntRange(1, 60).Draw(t, "ms")) * time.Millisecond
+	d := time.Duration(rapid.SampledFrom([]int{1, 9, 10, 11, 90}).Draw(t, "ms")) * time.Millisecond
 	m.suite.store.Advance(d)
 	m.now = m.now.Add(d)
 }
 
 func (m *comparison) open(t *rapid.T) {
-	if len(m.sessions) > maxSessions {
+	if len(m.living()) >= maxLiving {
 		t.Skip("enough sessions")
 	}
 	p := &pair{
@@ -121,7 +140,7 @@ func (m *comparison) open(t *rapid.T) {
 		asked:  long,
 	}
 	if m.timely() {
-		p.asked = time.Duration(rapid.IntRange(1, 100).Draw(t, "lease ms")) * time.Millisecond
+		p.asked = time.Duration(rapid.SampledFrom([]int{10, 20, 100, 1000}).Draw(t, "lease ms")) * time.Millisecond
 	}
 	ctx, cancel := m.suite.call()
 	defer cancel()
@@ -132,15 +151,24 @@ func (m *comparison) open(t *rapid.T) {
 	if slices.ContainsFunc(m.sessions, func(p *pair) bool { return p.theirs == grant.Session }) {
 		t.Fatalf("R3: the session id %q was given twice", grant.Session)
 	}
-	p.theirs = grant.Session
+	p.theirs, p.expires = grant.Session, m.now.Add(grant.Remaining)
 	if _, err := m.model.Open(m.now, p.ours, grant.Remaining, p.ours); err != nil {
 		t.Fatal(err)
 	}
 	m.sessions = append(m.sessions, p)
 }
 
+func (m *comparison) living() []*pair {
+	return slices.DeleteFunc(slices.Clone(m.sessions), func(p *pair) bool { return !m.now.Before(p.expires) })
+}
+
+// session draws a session: most of the time one that lives.
 func (m *comparison) session(t *rapid.T) *pair {
-	return m.sessions[rapid.IntRange(0, len(m.sessions)-1).Draw(t, "session")]
+	from := m.living()
+	if len(from) == 0 || rapid.IntRange(0, 4).Draw(t, "any") == 4 {
+		from = m.sessions
+	}
+	return from[rapid.IntRange(0, len(from)-1).Draw(t, "session")]
 }
 
 // outcome compares whether a session has expired, and reports whether it is alive.
@@ -155,9 +183,8 @@ func outcome(t *rapid.T, call string, p *pair, theirs, ours error) bool {
 	return ours == nil
 }
 
-func (m *comparison) renew(t *rapid.T) {
+func (m *comparison) renew(t *rapid.T, full bool) {
 	p := m.session(t)
-	full := rapid.Bool().Draw(t, "full")
 	known := revision{}
 	if i := rapid.IntRange(-1, len(p.known)-1).Draw(t, "known"); i >= 0 {
 		known = p.known[i]
@@ -187,6 +214,7 @@ func (m *comparison) renew(t *rapid.T) {
 		}
 	}
 	m.remaining(t, theirs.Remaining, ours.Remaining, p)
+	p.expires = m.now.Add(ours.Remaining)
 	p.known = append(p.known, revision{theirs: theirs.Revision, leases: want})
 }
 
@@ -224,10 +252,9 @@ func (m *comparison) theirToken(t *rapid.T, name string, ours uint64) uint64 {
 	return 0
 }
 
-func (m *comparison) acquire(t *rapid.T) {
+func (m *comparison) acquire(t *rapid.T, all bool) {
 	p := m.session(t)
-	names := rapid.SliceOfNDistinct(rapid.SampledFrom(contested), 0, len(contested), rapid.ID).Draw(t, "names")
-	all := rapid.Bool().Draw(t, "all")
+	names := rapid.SliceOfNDistinct(rapid.SampledFrom(m.names), 0, len(m.names), rapid.ID).Draw(t, "names")
 	ctx, cancel := m.suite.call()
 	defer cancel()
 	theirs, err := p.driver.Acquire(ctx, p.theirs, names, all)
@@ -286,15 +313,34 @@ func (m *comparison) holder(t *rapid.T, theirs, ours backend.Holder) {
 	}
 }
 
-func (m *comparison) release(t *rapid.T) {
+// free releases some of what the session owns.
+func (m *comparison) free(t *rapid.T) {
 	p := m.session(t)
 	var theirs, ours []backend.Lease
-	for range rapid.IntRange(0, 4).Draw(t, "leases") {
-		name := rapid.SampledFrom(contested).Draw(t, "name")
+	for _, h := range m.model.Inspect(m.now, m.names) {
+		if h.Session == p.ours && rapid.Bool().Draw(t, h.Name) {
+			theirs = append(theirs, backend.Lease{Name: h.Name, Token: m.theirToken(t, h.Name, h.Token)})
+			ours = append(ours, backend.Lease{Name: h.Name, Token: h.Token})
+		}
+	}
+	m.releases(t, p, theirs, ours)
+}
+
+// release releases what anybody may own, or owned once.
+func (m *comparison) release(t *rapid.T) {
+	p := m.session(t)
+	names := rapid.SliceOfNDistinct(rapid.SampledFrom(m.names), 0, len(m.names), rapid.ID).Draw(t, "names")
+	var theirs, ours []backend.Lease
+	for _, name := range names {
 		token := m.anyToken(t, name)
 		theirs = append(theirs, backend.Lease{Name: name, Token: token.theirs})
 		ours = append(ours, backend.Lease{Name: name, Token: token.ours})
 	}
+	m.releases(t, p, theirs, ours)
+}
+
+func (m *comparison) releases(t *rapid.T, p *pair, theirs, ours []backend.Lease) {
+	t.Helper()
 	ctx, cancel := m.suite.call()
 	defer cancel()
 	if err := p.driver.Release(ctx, p.theirs, theirs); err != nil {
@@ -307,25 +353,38 @@ func (m *comparison) release(t *rapid.T) {
 // next term.
 func (m *comparison) anyToken(t *rapid.T, name string) tokenPair {
 	pairs := m.tokens[name]
-	age := rapid.IntRange(-1, len(pairs)-1).Draw(t, "token's age")
-	switch {
-	case age >= 0:
-		return pairs[len(pairs)-1-age]
-	case len(pairs) == 0:
+	if len(pairs) == 0 {
 		return tokenPair{theirs: 1, ours: 1}
 	}
 	last := pairs[len(pairs)-1]
-	return tokenPair{theirs: last.theirs + 1, ours: last.ours + 1}
+	switch age := rapid.SampledFrom([]int{0, 0, 0, 1, 2, -1}).Draw(t, "token's age"); {
+	case age < 0:
+		return tokenPair{theirs: last.theirs + 1, ours: last.ours + 1}
+	case age < len(pairs):
+		return pairs[len(pairs)-1-age]
+	}
+	return last
 }
 
-func (m *comparison) close(t *rapid.T) {
-	p := m.session(t)
+func (m *comparison) close(t *rapid.T) { m.closes(t, m.session(t)) }
+
+// end leaves nothing behind for the next run.
+func (m *comparison) end(t *rapid.T) {
+	for _, p := range m.living() {
+		m.closes(t, p)
+	}
+	m.inspect(t, nil)
+}
+
+func (m *comparison) closes(t *rapid.T, p *pair) {
+	t.Helper()
 	ctx, cancel := m.suite.call()
 	defer cancel()
 	if err := p.driver.CloseSession(ctx, p.theirs); err != nil {
 		t.Fatalf("CloseSession of %s: %v", p.ours, err)
 	}
 	m.model.Close(m.now, p.ours)
+	p.expires = m.now
 }
 
 func (m *comparison) inspect(t *rapid.T, names []string) {

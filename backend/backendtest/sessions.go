@@ -80,7 +80,7 @@ func (c *client) lists(want ...backend.Lease) {
 	c.Helper()
 	got := sorted(c.renew().Leases)
 	if want = sorted(want); !slices.Equal(got, want) {
-		c.Fatalf("the renewal lists the leases %.200v in place of %.200v", got, want)
+		c.Fatalf("the renewal lists the leases %s in place of %s", short(got), short(want))
 	}
 }
 
@@ -300,44 +300,67 @@ func expiredReleasesNothing(s *suite) {
 
 // R9 rests on this: a session lives for as long as it was granted, counted from
 // when the request was sent, even while somebody else tries to take its lease
-// without a pause, and its last renewal comes close to the end.
+// without a pause, and also if its renewal comes at the last moment.
 func expiryIsNeverEarly(s *suite) {
-	for _, part := range []float64{0.9, 0.98, 0.999} {
-		c, old := s.doomed("contended")
-		wait := time.Duration(float64(c.granted) * part)
-		if s.store.Advance != nil {
-			s.store.Advance(wait)
-			s.open().lose("contended")
-			c.renew()
-			s.store.Advance(c.granted - time.Millisecond)
-			s.open().lose("contended")
-			s.store.Advance(time.Millisecond)
-			s.higher(s.open(), "contended", old[0])
-			continue
-		}
-		other := s.open()
-		won := make(chan backend.Outcome, 1)
-		go s.pursue(other, "contended", won)
-		time.Sleep(time.Until(c.sentAt.Add(wait)))
-		_, err := c.tryRenew(0, false)
-		early := c.sentAt.Add(c.granted) // the renewal's, if it succeeded
-		if answered := time.Now(); errors.Is(err, backend.ErrExpired) && answered.Before(early) {
-			s.Errorf("R9: the session expired %v before what it had been granted was over", early.Sub(answered))
-		} else if err != nil && !errors.Is(err, backend.ErrExpired) {
-			s.Errorf("Renew: %v", err)
-		}
-		o := <-won
-		switch now := time.Now(); {
-		case !o.Won:
-			s.Fatalf("the lease of an expired session could not be taken: %+v", o)
-		case now.Before(early):
-			s.Fatalf("R9: the lease was given away %v before what its owner had been granted was over", early.Sub(now))
-		case o.Token <= old[0]:
-			s.Fatalf("R19: token %d came after token %d", o.Token, old[0])
-		}
-		c.dead("has expired") // also if its last renewal succeeded
-		other.free("contended", o.Token)
+	if s.store.Advance != nil {
+		s.expiryIsExact()
+		return
 	}
+	for _, part := range []float64{0.6, 0.9, 0.99} {
+		lease, told := s.config.Lease, false
+		for try := 0; try < tries && !told; try++ {
+			// At the very last moment, the renewal may well be too late.
+			told = s.raceExpiry(lease, part) || part > 0.95
+			lease *= 2
+		}
+		if !told {
+			s.Fatalf("the machine is too slow to renew a session within %v", lease/2)
+		}
+	}
+}
+
+func (s *suite) expiryIsExact() {
+	for _, part := range []float64{0.6, 0.9, 0.99} {
+		c, old := s.doomed("contended")
+		s.store.Advance(time.Duration(float64(c.granted) * part))
+		s.open().lose("contended")
+		c.renew()
+		s.store.Advance(c.granted - time.Millisecond)
+		s.open().lose("contended")
+		s.store.Advance(time.Millisecond)
+		s.higher(s.open(), "contended", old[0])
+	}
+}
+
+// raceExpiry lets one session try to take the lease of another, which renews once
+// when a part of its time is over. It reports whether that renewal succeeded; if
+// not, this process was too slow to tell.
+func (s *suite) raceExpiry(lease time.Duration, part float64) bool {
+	s.Helper()
+	c, old := s.doomedFor(lease, "contended")
+	other := s.open()
+	won := make(chan backend.Outcome, 1)
+	go s.pursue(other, "contended", 10*lease, won)
+	time.Sleep(time.Until(c.sentAt.Add(time.Duration(float64(c.granted) * part))))
+	_, err := c.tryRenew(0, false)
+	end := c.sentAt.Add(c.granted) // the renewal's, if it succeeded
+	if answered := time.Now(); errors.Is(err, backend.ErrExpired) && answered.Before(end) {
+		s.Errorf("R9: the session expired %v before what it had been granted was over", end.Sub(answered))
+	} else if err != nil && !errors.Is(err, backend.ErrExpired) {
+		s.Errorf("Renew: %v", err)
+	}
+	o := <-won
+	switch now := time.Now(); {
+	case !o.Won:
+		s.Fatalf("the lease of an expired session could not be taken: %+v", o)
+	case now.Before(end):
+		s.Fatalf("R9: the lease was given away %v before what its owner had been granted was over", end.Sub(now))
+	case o.Token <= old[0]:
+		s.Fatalf("R19: token %d came after token %d", o.Token, old[0])
+	}
+	c.dead("has expired") // also if its last renewal succeeded
+	other.free("contended", o.Token)
+	return err == nil
 }
 
 // higher wins the name, checks that its token is above old, and releases it.
@@ -351,10 +374,10 @@ func (s *suite) higher(c *client, name string, old uint64) {
 }
 
 // pursue tries to acquire a name until it succeeds, and sends the outcome.
-func (s *suite) pursue(c *client, name string, won chan<- backend.Outcome) {
+func (s *suite) pursue(c *client, name string, atMost time.Duration, won chan<- backend.Outcome) {
 	var last backend.Outcome
 	defer func() { won <- last }()
-	for limit := time.Now().Add(10*s.config.Lease + patience); time.Now().Before(limit); time.Sleep(pace) {
+	for limit := time.Now().Add(atMost + s.config.Patience); time.Now().Before(limit); time.Sleep(pace) {
 		outcomes, err := c.tryAcquire(false, name)
 		if err != nil || len(outcomes) != 1 {
 			s.Errorf("Acquire(%q): %+v, %v", name, outcomes, err)

@@ -28,17 +28,20 @@ import (
 // Config says what to test.
 type Config struct {
 	// Open opens a new and empty store: a new file, schema or key prefix. It is
-	// called for each check, and some hundred times by the comparison with the
-	// model. What has to be closed is closed by tb.Cleanup.
+	// called for each check. What has to be closed is closed by tb.Cleanup.
 	Open func(tb testing.TB) Store
 	// Lease is the lease of those sessions that the suite lets expire, 500 ms by
 	// default. If the store's time is real, it should be as short as the store
 	// can do and long enough for a few calls. Other sessions ask for a minute,
 	// and must be granted enough to do without a renewal for some seconds.
 	Lease time.Duration
+	// Patience is how long a call may take, or what must come true soon, 10 s by
+	// default. A healthy store needs a small part of it; it decides only when
+	// something hangs.
+	Patience time.Duration
 }
 
-// Store is a driver together with what the suite can do to its store. All but the
+// Store is a Driver together with what the suite can do to its store. All but the
 // driver may be nil; then, what needs it is skipped.
 type Store struct {
 	Driver backend.Driver

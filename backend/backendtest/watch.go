@@ -60,8 +60,8 @@ func (l *lookout) end() {
 		if err != nil {
 			l.Errorf("Watch returned %v after its context was cancelled, in place of nil", err)
 		}
-	case <-time.After(patience):
-		l.Errorf("Watch did not end within %v after its context was cancelled", patience)
+	case <-time.After(l.config.Patience):
+		l.Errorf("Watch did not end within %v after its context was cancelled", l.config.Patience)
 	}
 }
 

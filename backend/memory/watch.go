@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/simba-go/simba/actor"
@@ -42,51 +41,39 @@ func (s *Store) Watch(ctx context.Context, set *backend.NameSet, vacated func(na
 		s.mu.Unlock()
 	}()
 
-	names, changed := set.Names()
-	fresh := names
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for {
-		vacant, wait := s.look(w, names, fresh)
+	for serial := uint64(0); ; {
+		fresh, now, changed := set.Joined(serial)
+		serial = now
+		vacant, wait := s.look(w, fresh)
 		if len(vacant) > 0 {
 			vacated(vacant...)
 		}
 		timer.Reset(wait)
-		fresh = nil
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-w.wake:
 		case <-timer.C:
 		case <-changed:
-			before := names
-			names, changed = set.Names()
-			fresh = joined(before, names)
 		}
 	}
 }
 
 // look returns what has become vacant since the last time, and for how long no
 // more will by expiry. The names in fresh were not looked at before.
-func (s *Store) look(w *watch, names, fresh []string) (vacant []string, wait time.Duration) {
+func (s *Store) look(w *watch, fresh []string) (vacant []string, wait time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
 	if !now.Before(w.next) { // a session may have expired, and any of the names may have been its
-		w.next, fresh = actor.MaxInstant, names
+		w.next = actor.MaxInstant
+		fresh, _ = w.set.Names()
 	}
 	vacant, next := s.model.Vacant(now, fresh)
 	w.next = min(w.next, next)
 	vacant = append(w.freed, vacant...)
 	w.freed = nil
 	return vacant, w.next.Sub(now)
-}
-
-// joined returns the names that are in after and not in before.
-func joined(before, after []string) []string {
-	old := make(map[string]bool, len(before))
-	for _, name := range before {
-		old[name] = true
-	}
-	return slices.DeleteFunc(slices.Clone(after), func(name string) bool { return old[name] })
 }

@@ -19,6 +19,7 @@ var floors = []floor{
 	{pkg: "internal/ratio"},
 
 	{pkg: "actor", core: true, outside: "github.com/looplab/fsm golang.org/x/sys"},
+	{pkg: "internal/tables", project: "actor", outside: "github.com/looplab/fsm pgregory.net/rapid"},
 	{pkg: "term", core: true, project: "actor"},
 	{pkg: "observe", core: true, project: "term"},
 
@@ -34,14 +35,17 @@ var floors = []floor{
 
 	{pkg: "sim", core: true, project: "actor term observe backend backend/memory session election lock task"},
 
+	{pkg: "docs", tests: "session election lock"},
 	{pkg: ".", core: true, project: "actor term observe backend session election lock task", tests: "backend/sqlite"},
 	{pkg: "cmd/simba/internal/child", outside: "golang.org/x/sys"},
-	{pkg: "cmd/simba", project: ". backend/memory backend/sqlite cmd/simba/internal/child", outside: "github.com/spf13/cobra"},
+	{pkg: "cmd/simba/internal/tty", outside: "golang.org/x/sys"},
+	{pkg: "cmd/simba", project: ". backend/memory backend/sqlite cmd/simba/internal/child cmd/simba/internal/tty",
+		outside: "github.com/spf13/cobra github.com/spf13/pflag", tests: "backend"},
 }
 
 // What every test may import on top of what its package may.
 const (
-	testProject = "internal/ratio sim backend/memory backend/backendtest"
+	testProject = "internal/ratio internal/tables sim backend/memory backend/backendtest"
 	testOutside = "go.uber.org/goleak pgregory.net/rapid"
 )
 

@@ -1,0 +1,2 @@
+// Package tty tells terminals from other files.
+package tty

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// mistake runs simba within this process, and returns what it would exit with, and
+// say.
+func mistake(t *testing.T, args ...string) (code int, says string) {
+	t.Helper()
+	a := &app{args: args, signals: &signals{asked: t.Context(), forced: t.Context()}}
+	var stderr strings.Builder
+	code = report(&stderr, a.root().ExecuteContext(t.Context()))
+	return code, stderr.String()
+}
+
+// Each mistake is one line that says what is wrong and what would be right.
+func TestMistakes(t *testing.T) {
+	t.Setenv(backendVar, "sqlite:"+filepath.Join(t.TempDir(), "leases.db"))
+	for _, c := range []struct {
+		args string
+		code int
+		says string // all of it, or with ... at its end how it begins
+	}{
+		{"rnu", 64, `unknown command "rnu"; did you mean run?`},
+		{"rnu --lease 3s x", 64, `unknown command "rnu"; did you mean run?`},
+		{"rnu --nonsense", 64, `unknown command "rnu"; did you mean run?`},
+		{"nonsense", 64, `unknown command "nonsense"; there are run, lock, status, watch, demo, help, completion`},
+		{"help nonsense", 64, `unknown command "nonsense"; there are ...`},
+		{"--leese 3s status", 64, `unknown flag --leese; did you mean --lease?`},
+		{"status -q", 64, `unknown flag -q; see simba status --help`},
+		{"status --lease", 64, `flag needs an argument: --lease; see simba status --help`},
+
+		{"run", 64, `NAME is missing; write: simba run NAME -- CMD ARG...`},
+		{"run -- true", 64, `NAME is missing; write: simba run NAME -- CMD ARG...`},
+		{"lock -- true", 64, `NAME is missing; write: simba lock NAME -- CMD ARG...`},
+		{"run x", 64, `-- and CMD are missing; write: simba run NAME -- CMD ARG...`},
+		{"run x true now", 64, `-- is missing before CMD; write: simba run x -- true now`},
+		{"lock x ls -la", 64, `unknown flag -la; if it is for CMD, write -- before CMD: simba lock NAME [flags] -- CMD ARG...`},
+		{"lock x --", 64, `CMD is missing after --; write: simba lock NAME -- CMD ARG...`},
+		{"run x y -- true", 64, `there are 2 names before --; there must be one; write: simba run NAME -- CMD ARG...`},
+		{"run a/b -- true", 64, `invalid name "a/b": it contains '/'; a name has 1 to 128 characters of ...`},
+		{"lock .. -- true", 64, `invalid name "..": it means a folder; a name has ...`},
+		{"status ok a/b", 64, `invalid name "a/b": it contains '/'; a name has ...`},
+		{"watch", 64, `there are 0 names; simba watch takes one`},
+		{"watch a b", 64, `there are 2 names; simba watch takes one`},
+		{"demo x", 64, `simba demo takes no argument, and got "x"`},
+
+		{"run x --grace 5 -- true", 64, `--grace: "5" is not a duration; write a number with a unit, such as 500ms, 15s or 2m`},
+		{"run x --grace -5s -- true", 64, `--grace: -5s is negative; it must be zero or more`},
+		{"lock x --timeout soon -- true", 64, `--timeout: "soon" is not a duration; write ...`},
+		{"lock x --timeout -1ns -- true", 64, `--timeout: -1ns is negative; it must be zero or more`},
+		{"status --lease 5", 64, `--lease: "5" is not a duration; write ...`},
+		{"status --lease 0s", 64, `invalid parameters: the lease is 0s; it must be above zero ...`},
+		{"status --lease 3s --renew-interval 2s", 64, `invalid parameters: the renew interval 2s does not fit twice into the lease 3s; it must be at most 1.5s`},
+		{"status --drift x", 64, `--drift: "x" is not a number; write a fraction, such as 0.01 for one percent`},
+		{"status --drift 0.5", 64, `invalid parameters: the drift is 0.5; it must be at least 0 and below 0.5`},
+		{"status --margin -1s", 64, `invalid parameters: the margin is -1s; it must not be negative`},
+		{"status --log-level loud", 64, `--log-level: "loud" is not a level; write debug, info, warn or error`},
+		{"status --id=", 64, `invalid parameters: the label has 0 bytes; it must have 1 to 256`},
+
+		{"status --backend leases.db", 64, `the backend's URL has no scheme; it must be one of sqlite:PATH, memory:`},
+		{"status --backend=", 64, `the backend's URL has no scheme; it must be one of sqlite:PATH, memory:`},
+		{"status --backend oracle://scott:tiger@host", 64, `the backend's URL has the unknown scheme "oracle"; it must be one of sqlite:PATH, memory:`},
+		{"status --backend sqlite:", 64, `sqlite: has no path; write sqlite:PATH, such as sqlite:/var/lib/simba/leases.db`},
+		{"status --backend sqlite://host/x", 64, `sqlite:// names a host, and a file has none; write sqlite:PATH`},
+		{"status --backend sqlite::memory:", 64, `sqlite::memory: is a database that no other process can see; write sqlite:PATH`},
+		{"status --backend memory:", 64, `memory: is gone with this process, and no other process can see it; use sqlite:PATH`},
+		{"watch x --backend memory:", 64, `memory: is gone with this process, and no other process can see it; use sqlite:PATH`},
+		{"demo --backend memory:", 64, `memory: is gone with this process, and no other process can see it; use sqlite:PATH`},
+		{"lock x --backend memory:x -- true", 64, `memory: takes nothing after the colon`},
+
+		{"status --backend sqlite:/no/such/folder/x", 69, `sqlite: /no/such/folder/x: the folder does not exist; ...`},
+		{"lock x --backend sqlite:/etc/passwd -- true", 69, `sqlite: /etc/passwd: the file is not an SQLite database; choose another path, or move it away ...`},
+		{"run x -- no-such-command", 127, `command "no-such-command" not found in PATH: check the spelling, or give its path`},
+		{"lock x -- /etc/passwd", 126, `command "/etc/passwd" cannot be executed: permission denied; is its executable bit set?`},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			code, says := mistake(t, strings.Split(c.args, " ")...)
+			if code != c.code {
+				t.Errorf("exit code %d, want %d", code, c.code)
+			}
+			says, ended := strings.CutSuffix(says, "\n")
+			if !ended || strings.Contains(says, "\n") {
+				t.Errorf("not one line: %q", says)
+			}
+			want := "simba: " + c.says
+			if begin, open := strings.CutSuffix(want, " ..."); open && strings.HasPrefix(says, begin+" ") {
+				return
+			}
+			if says != want {
+				t.Errorf("got  %s\nwant %s", says, want)
+			}
+		})
+	}
+}
+
+// The same from outside: the exit code, nothing on stdout, and all on stderr.
+func TestMistakeOfAProcess(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for args, want := range map[string]int{
+		"rnu":                                   64,
+		"watch x --backend memory:":             64,
+		"status --backend sqlite:/no/such/file": 69,
+	} {
+		code, stdout, stderr := w.run(strings.Fields(args)...)
+		if code != want || stdout != "" || !strings.HasPrefix(stderr, "simba: ") {
+			t.Errorf("%q: exit code %d, want %d; stdout %q; stderr %q", args, code, want, stdout, stderr)
+		}
+	}
+}
+
+// The URL of a store may hold a password, also where it is wrong.
+func TestMistakesShowNoPassword(t *testing.T) {
+	for _, url := range []string{
+		"oracle://scott:tiger@host/db", "scott:tiger@host", "sqlite://scott:tiger@host/db",
+		"://scott:tiger@host", "sqlite:/no/such/file?password=tiger", "memory:scott:tiger@host",
+	} {
+		for _, args := range [][]string{{"status", "--backend", url}, {"status", "--bakend", url}, {"status", "--backend", url, "--nonsense"}} {
+			code, says := mistake(t, args...)
+			if code == 0 || strings.Contains(says, "tiger") {
+				t.Errorf("%q: exit code %d, %q", args, code, says)
+			}
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, c := range []struct {
+		args string
+		has  []string
+	}{
+		{"", []string{"simba demo", "  run  ", "  lock  ", "  status  ", "  watch  ", "  help  ", "--backend URL", "Exit codes:", "  76  "}},
+		{"help run", []string{"simba run NAME [flags] -- CMD ARG...", "SIMBA_TOKEN", "--grace", "--once", "--lease", "  76  "}},
+		{"lock --help", []string{"simba lock NAME [flags] -- CMD ARG...", "--timeout", "  75  "}},
+		{"status --help", []string{"--json", "remaining_ms"}},
+		{"completion bash", []string{"complete "}},
+	} {
+		stdout := w.mustRun(strings.Fields(c.args)...)
+		for _, text := range c.has {
+			if !strings.Contains(stdout, text) {
+				t.Errorf("%q does not mention %q:\n%s", c.args, text, stdout)
+			}
+		}
+		if strings.Contains(stdout, "demo-node") {
+			t.Errorf("%q shows what is internal", c.args)
+		}
+	}
+	if v := w.mustRun("--version"); !strings.HasPrefix(v, "simba ") || !strings.Contains(v, "go1.") {
+		t.Errorf("got the version %q", v)
+	}
+}

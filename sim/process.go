@@ -1,0 +1,149 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/simba-go/simba/actor"
+)
+
+// process is an actor of a node, and its own context.
+type process struct {
+	node     *Node
+	name     string
+	behavior actor.Behavior
+	parent   *process
+	stopping bool
+	ended    bool
+	crashed  bool          // ended with its machine
+	ready    actor.Instant // when it gets to what is last in its mailbox
+}
+
+var _ actor.Context = (*process)(nil)
+
+// stop is the message behind [Node.Stop].
+type stop struct{}
+
+// receive handles one message like the production runtime does: a panic ends this
+// actor only, one that was stopped hears of it last, and its parent after that.
+func (p *process) receive(msg actor.Message) {
+	if _, ok := msg.(stop); ok {
+		p.stopping = true
+	} else if err := p.call(msg); err != nil {
+		p.finish(err)
+		refuse(p, msg)
+		return
+	}
+	if p.stopping {
+		p.finish(p.call(actor.Stopping{}))
+	}
+}
+
+// call lets the behaviour handle one message, and returns its panic.
+func (p *process) call(msg actor.Message) (err error) {
+	defer func() {
+		v := recover()
+		switch {
+		case p.node.world.gaveUp:
+			panic(v)
+		case v != nil:
+			err = &actor.PanicError{Where: p.name, Value: v, Stack: debug.Stack()}
+		}
+	}()
+	p.behavior.Receive(p, msg)
+	return nil
+}
+
+func (p *process) finish(err error) {
+	p.ended = true
+	delete(p.node.actors, p)
+	if err != nil {
+		p.Report(err)
+	}
+	if p.parent != nil {
+		p.Send(p.parent, actor.Exited{Ref: p, Err: err})
+	}
+	p.behavior = nil
+}
+
+// Tell sends from outside of any actor: at once, and without a network.
+func (p *process) Tell(msg actor.Message) {
+	w := p.node.world
+	w.push(&event{at: w.now, to: p, msg: msg})
+}
+
+func (p *process) String() string       { return p.name }
+func (p *process) Self() actor.Ref      { return p }
+func (p *process) Now() actor.Instant   { return p.node.Now() }
+func (p *process) Stop()                { p.stopping = true }
+func (p *process) Report(err error)     { p.node.world.OnReport(p, err) }
+func (p *process) Random(n int64) int64 { return p.node.world.random.Int64N(n) }
+
+func (p *process) Send(to actor.Ref, msg actor.Message) {
+	w := p.node.world
+	if a, ok := to.(*Address); ok {
+		to = a.ref
+	}
+	for _, f := range w.onSend {
+		f(p, to, msg)
+	}
+	q, ok := to.(*process)
+	switch {
+	case !ok:
+		to.Tell(msg)
+	case q.node == p.node:
+		q.Tell(msg)
+	default:
+		for _, d := range w.Network(p.node, q.node, msg) {
+			w.push(&event{at: w.now.Add(d), to: q, msg: msg})
+		}
+	}
+}
+
+func (p *process) Spawn(name string, b actor.Behavior) actor.Ref {
+	return p.node.spawn(name, b, p)
+}
+
+// Go runs work at once: virtual time stands still meanwhile, and the answer comes
+// like any message.
+func (p *process) Go(work func(ctx context.Context) actor.Message) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if answer := p.contain(ctx, work); answer != nil {
+		p.Tell(answer)
+	}
+}
+
+func (p *process) contain(ctx context.Context, work func(ctx context.Context) actor.Message) (answer actor.Message) {
+	defer func() {
+		if v := recover(); v != nil {
+			answer = &actor.PanicError{Where: p.name, Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return work(ctx)
+}
+
+func (p *process) After(d time.Duration, msg actor.Message) actor.Timer {
+	t := &timer{}
+	p.node.world.push(&event{at: p.node.when(d), to: p, msg: msg, timer: t})
+	return t
+}
+
+type timer struct{ spent bool }
+
+func (t *timer) Stop() bool {
+	was := t.spent
+	t.spent = true
+	return !was
+}
+
+// record adds a step to the trace.
+func (w *World) record(e *event) {
+	line := fmt.Sprintf("%d %s %s\n", w.now, e.to.name, describe(e.msg))
+	w.hash.Write([]byte(line))
+	if w.trace != nil {
+		w.trace.Write([]byte(line))
+	}
+}
