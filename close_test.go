@@ -165,6 +165,10 @@ func TestCloseWithATaskThatIsDeaf(t *testing.T) {
 		if _, err := a.Lock(t.Context(), "m"); !errors.Is(err, simba.ErrClosed) {
 			t.Errorf("while it closes, Lock says %v", err)
 		}
+		a.way.set(hang, opInspect)
+		if _, err := a.Holders(t.Context(), "m"); !errors.Is(err, simba.ErrClosed) {
+			t.Errorf("while it closes, Holders says %v", err)
+		}
 		begin := time.Now()
 		must(b.Lock(t.Context(), "n"))
 		if took := time.Since(begin); took != left-time.Second {

@@ -79,16 +79,14 @@ func (r *run) do(ctx context.Context, t *Term) error {
 	return err
 }
 
+// ended decides whether the function's return counts. If it does not, the election
+// finds the term invalid as well, and waits for the next one.
 func (r *run) ended(t *Term, err error) {
 	if t.Valid() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.returned, r.err = true, err
-		return
 	}
-	// The election stops when its task returns. It must know by then that the term
-	// is lost, which its session notices at the deadline.
-	<-t.Done()
 }
 
 func (r *run) result() (returned bool, err error) {

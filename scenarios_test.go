@@ -252,7 +252,7 @@ func TestWhoNeverLedIsNeverRevoked(t *testing.T) {
 		if err := e.Stop(t.Context()); err != nil {
 			t.Error(err)
 		}
-		e = must(b.Elect("n", simba.Listener{OnElected: called}))
+		must(b.Elect("n", simba.Listener{OnElected: called}))
 		time.Sleep(lease)
 		b.Close(t.Context())
 	})

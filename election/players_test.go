@@ -16,7 +16,6 @@ import (
 type sessionPlayer struct {
 	t        *rapid.T
 	election actor.Ref
-	self     actor.Ref
 	ctx      actor.Context
 	clock    actor.Clock
 

@@ -66,6 +66,9 @@ func TestPolicies(t *testing.T) {
 			r.wantEnded(t1, term.Stopped)
 			r.wants(release(t1), leave)
 			r.wantStatus(election.Stopped)
+			if r.ended {
+				t.Error("the actor has ended before the lease was free")
+			}
 			r.tell(session.Settled{Term: t1})
 			if !r.ended {
 				t.Error("the actor has not ended")
@@ -79,6 +82,21 @@ func TestPolicies(t *testing.T) {
 		if got := r.view.Load().LastErr; got != err {
 			t.Errorf("the last error is %v, want %v", got, err)
 		}
+	}
+}
+
+// TestFinishWaitsForOnRevoked, although nobody has asked for it.
+func TestFinishWaitsForOnRevoked(t *testing.T) {
+	r := newRig(t, policies(election.Finish, election.Finish))
+	t1, _ := r.lead()
+	r.tell(election.TaskExited{Term: t1}, session.Settled{Term: t1})
+	r.wants(r.start(t1), release(t1), leave, r.revoked(t1, term.Stopped))
+	if r.ended {
+		t.Error("the actor has ended before OnRevoked had run")
+	}
+	r.tell(election.CallbackDone{Term: t1})
+	if !r.ended {
+		t.Error("the actor has not ended")
 	}
 }
 
@@ -111,7 +129,7 @@ func TestNoHotLoop(t *testing.T) {
 					tm, _ := r.newTerm(time.Hour)
 					ctx.Send(r.ref, won(m.Candidacy, tm))
 				case session.Release:
-					ctx.Send(r.ref, session.Settled{Term: m.Term})
+					ctx.Send(r.ref, session.Settled(m))
 				}
 			}
 			tm, _ := r.newTerm(time.Hour)

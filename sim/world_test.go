@@ -55,9 +55,7 @@ func TestTimers(t *testing.T) {
 		if !stopped.Stop() || stopped.Stop() {
 			t.Error("Stop does not say whether it stopped the timer")
 		}
-		var due actor.Timer
-		due = ctx.After(0, "never")
-		due.Stop()
+		ctx.After(0, "never").Stop()
 	}))
 	w.RunFor(time.Minute)
 	r.want(t, "message@0s", "at once@0s", "two@2s")

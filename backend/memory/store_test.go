@@ -117,7 +117,7 @@ func TestWatchTellsOfExpiry(t *testing.T) {
 
 		time.Sleep(14*time.Second - 1)
 		w.saw(t)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		w.saw(t, sighting{"[a b]", 30 * time.Second})
 		time.Sleep(time.Hour)
 		w.saw(t)

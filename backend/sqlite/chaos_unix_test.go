@@ -40,7 +40,7 @@ func TestKilledAndStoppedProcesses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const rounds = 15
+	const rounds = 10
 	for range rounds {
 		time.Sleep(rand.N(lease / 2)) // at random points
 		i := rand.N(crowd)

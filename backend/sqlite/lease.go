@@ -159,9 +159,9 @@ func (s *Store) Release(ctx context.Context, session string, leases []backend.Le
 	for _, l := range leases {
 		free.add(l.Name, l.Token)
 	}
-	_, err := call(ctx, s.writer, func() (struct{}, error) {
+	err := do(ctx, s.writer, func() error {
 		// Nothing is lost if a crash of the machine undoes it: that ends the session.
-		return struct{}{}, s.writer.write(ctx, false, func(t *tx) error { return t.release(session, free) })
+		return s.writer.write(ctx, false, func(t *tx) error { return t.release(session, free) })
 	})
 	s.wake()
 	return err

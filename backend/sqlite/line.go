@@ -41,9 +41,18 @@ func call[T any](ctx context.Context, l *line, f func() (T, error)) (value T, er
 			l.drop()
 		}
 	}()
-	value, err = f()
+	result, err := f()
 	returned = true
-	return value, l.store.at(err)
+	if err != nil {
+		return value, l.store.at(err)
+	}
+	return result, nil
+}
+
+// do is call for what has no result.
+func do(ctx context.Context, l *line, f func() error) error {
+	_, err := call(ctx, l, func() (struct{}, error) { return struct{}{}, f() })
+	return err
 }
 
 // take waits for the caller's turn, which ends with leave.
@@ -93,7 +102,7 @@ func (l *line) read(ctx context.Context, f func(c *conn) error) error {
 		return err
 	}
 	if err := l.conn.file.stillAt(l.store.path); err != nil {
-		return err
+		return errors.Join(err, l.drop())
 	}
 	return l.store.retry(ctx, func() error { return f(l.conn) })
 }
@@ -161,7 +170,7 @@ func (l *line) begin(ctx context.Context) (unlock func(), err error) {
 	if err == nil {
 		// Under the lock, so that what follows is seen by all who use the file.
 		if err = l.conn.file.stillAt(l.store.path); err != nil {
-			err = errors.Join(err, l.rollback())
+			err = errors.Join(err, l.drop())
 		}
 	}
 	if err != nil {

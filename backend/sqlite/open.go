@@ -53,6 +53,11 @@ func (s *Store) check() (os.FileInfo, error) {
 }
 
 func (s *Store) prepare(ctx context.Context, c *conn) error {
+	// Before anything is read, because that would make files beside it that cannot
+	// be written either.
+	if writable, err := c.writable(); err != nil || !writable {
+		return errors.Join(ErrReadOnly, err)
+	}
 	var empty bool
 	err := s.retry(ctx, func() (err error) {
 		empty, err = c.state()
@@ -60,9 +65,6 @@ func (s *Store) prepare(ctx context.Context, c *conn) error {
 	})
 	if err != nil {
 		return err
-	}
-	if writable, err := c.writable(); err != nil || !writable {
-		return errors.Join(ErrReadOnly, err)
 	}
 	if err := s.retry(ctx, c.useWAL); err != nil {
 		return err
@@ -93,8 +95,10 @@ func (s *Store) join(ctx context.Context) (*conn, error) {
 	}
 	err = s.retry(ctx, func() error { return c.synchronous(false) }) // which reads the file
 	if err == nil {
-		c.file = s.file()
-		err = c.file.stillAt(s.path)
+		c.file, err = identify(s.path)
+	}
+	if err == nil && !c.file.same(s.file()) {
+		err = ErrReplaced
 	}
 	if err != nil {
 		return nil, errors.Join(err, c.close())

@@ -116,6 +116,7 @@ func startCommand(tb testing.TB, role string, cmd *exec.Cmd) *process {
 		}
 	}()
 	tb.Cleanup(func() {
+		p.in.Close()
 		cmd.Process.Kill()
 		p.wait()
 	})

@@ -36,7 +36,7 @@ const slack = time.Second
 // what one of them holds must not be free for the others.
 func (s session) alive(now actor.Instant) bool {
 	left := s.deadline.Sub(now)
-	return left > 0 && left <= s.lease+slack
+	return left > 0 && left-slack <= s.lease
 }
 
 // Open implements [backend.Driver]. If the file was replaced, it begins to use the
@@ -141,9 +141,8 @@ func (t *tx) leases(id string) (leases []backend.Lease, err error) {
 
 // CloseSession implements [backend.Driver].
 func (s *Store) CloseSession(ctx context.Context, session string) error {
-	_, err := call(ctx, s.writer, func() (struct{}, error) {
-		err := s.writer.write(ctx, false, func(t *tx) error { return t.kill(session) })
-		return struct{}{}, err
+	err := do(ctx, s.writer, func() error {
+		return s.writer.write(ctx, false, func(t *tx) error { return t.kill(session) })
 	})
 	s.wake()
 	return err

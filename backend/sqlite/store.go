@@ -73,15 +73,28 @@ func open(ctx context.Context, path string, env environment) (*Store, error) {
 	s := &Store{path: resolved, environment: env, freed: make(chan struct{})}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.writer, s.renewer, s.reader = newLine(s), newLine(s), newLine(s)
-	_, err = call(ctx, s.writer, func() (struct{}, error) { return struct{}{}, s.adopt(ctx) })
-	if err == nil {
-		err = s.at(s.openDoors())
-	}
-	if err != nil {
+	if err := s.connect(ctx); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// connect connects all lines at once, so that an error comes when the store is
+// opened, and the first renewal is as quick as others.
+func (s *Store) connect(ctx context.Context) error {
+	if err := do(ctx, s.writer, func() error { return s.adopt(ctx) }); err != nil {
+		return err
+	}
+	if err := s.openDoors(); err != nil {
+		return s.at(err)
+	}
+	for _, l := range []*line{s.renewer, s.reader} {
+		if err := do(ctx, l, func() error { return l.connect(ctx) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // openDoors opens the doors of the two lines that write. Each has its own: a

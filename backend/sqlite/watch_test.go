@@ -1,0 +1,182 @@
+package sqlite
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/simba-go/simba/backend"
+)
+
+// watching is a Watch that runs.
+type watching struct {
+	tb      testing.TB
+	set     *backend.NameSet
+	vacated chan string
+	ended   chan error
+	cancel  context.CancelFunc
+}
+
+func (s *store) watch(names ...string) *watching {
+	ctx, cancel := context.WithCancel(s.ctx)
+	w := &watching{s.tb, backend.NewNameSet(), make(chan string, 10_000), make(chan error, 1), cancel}
+	w.set.Update(names, nil)
+	go func() {
+		w.ended <- s.Watch(ctx, w.set, func(names ...string) {
+			for _, name := range names {
+				w.vacated <- name
+			}
+		})
+	}()
+	s.tb.Cleanup(w.end)
+	return w
+}
+
+func (w *watching) end() {
+	w.cancel()
+	if err := <-w.ended; err != nil {
+		w.tb.Errorf("Watch returned %v", err)
+	}
+	w.ended <- nil // for the next time
+}
+
+func (w *watching) hears(name string) {
+	w.tb.Helper()
+	select {
+	case got := <-w.vacated:
+		if got != name {
+			w.tb.Fatalf("heard of %q in place of %q", got, name)
+		}
+	case <-time.After(bound):
+		w.tb.Fatalf("heard nothing of %q", name)
+	}
+}
+
+// A release of another process is noticed by what it wrote.
+func TestWatchNoticesAnotherProcess(t *testing.T) {
+	s := fresh(t, system())
+	p := start(t, "hold", s.path, "name", "1h")
+	p.hear()
+	w := s.watch("name", "never held")
+	w.hears("never held") // so it has looked
+	p.tell("release")
+	p.expect("released")
+	w.hears("name")
+}
+
+// The death of another process is noticed when its session expires.
+func TestWatchNoticesExpiry(t *testing.T) {
+	s := fresh(t, system())
+	p := start(t, "hold", s.path, "name", "1s")
+	p.hear()
+	w := s.watch("name", "never held")
+	w.hears("never held")
+	p.kill()
+	w.hears("name")
+	if h := s.holder("name"); h.Held {
+		t.Errorf("too early: %+v", h)
+	}
+}
+
+// What is freed by this process is noticed without a look at the file's version.
+func TestWatchNoticesThisProcess(t *testing.T) {
+	s := fresh(t, system())
+	a, b := s.session(time.Hour), s.session(time.Hour)
+	token := s.win(a, "a")
+	s.win(b, "b")
+	wake := s.signal()
+	w := s.watch("a", "b", "never held")
+	w.hears("never held")
+	s.free(a, "a", token)
+	w.hears("a")
+	<-wake
+	wake = s.signal()
+	if err := s.CloseSession(s.ctx, b); err != nil {
+		t.Fatal(err)
+	}
+	w.hears("b")
+	<-wake
+}
+
+// A name that is taken and freed between two looks is told of again; one that stays
+// free is not.
+func TestWatchTellsOnceForEachTerm(t *testing.T) {
+	c := &clock{}
+	s := fresh(t, c.environment())
+	session := s.session(time.Hour)
+	var heard []string
+	w := &watch{store: s.Store, seen: make(map[string]uint64), vacated: func(names ...string) { heard = append(heard, names...) }}
+	look := func(want ...string) {
+		t.Helper()
+		heard = nil
+		if _, err := w.look(s.ctx, []string{"a", "b"}, true); err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(heard)
+		if !slices.Equal(heard, want) {
+			t.Errorf("heard of %v in place of %v", heard, want)
+		}
+	}
+	look("a", "b")
+	look()
+	s.free(session, "a", s.win(session, "a"))
+	look("a")
+	token := s.win(session, "b")
+	look()
+	s.free(session, "b", token)
+	look("b")
+	s.win(session, "a")
+	look()
+	c.advance(time.Hour)
+	look("a")
+	look()
+}
+
+// A watch looks at its names when something was written, and at no other time.
+// Without names, it does not even ask whether something was.
+func TestWatchDoesNotSpin(t *testing.T) {
+	s := fresh(t, system())
+	session := s.session(time.Hour)
+	s.win(session, "name")
+	var reads atomic.Int64
+	env := system()
+	env.clock = recorder{env.clock, func() { reads.Add(1) }}
+	watcher := opened(t, s.path, env)
+	w := watcher.watch()
+	for range 20 {
+		s.renew(session)
+	}
+	if n := reads.Load(); n > 0 {
+		t.Errorf("without names, it looked %d times", n)
+	}
+	w.set.Update([]string{"name", "never held"}, nil)
+	w.hears("never held")
+	const changes = 20
+	for range changes {
+		before := reads.Load()
+		s.renew(session)
+		eventually(t, "it looks", func() bool { return reads.Load() > before })
+	}
+	// Each look reads the clock, and so does each wait, which begins at once.
+	if n := reads.Load(); n > 2*(changes+2) {
+		t.Errorf("it read the clock %d times for %d changes", n, changes)
+	}
+}
+
+// A change of the set alone makes it look at what is new.
+func TestWatchLooksAtWhatIsNew(t *testing.T) {
+	s := fresh(t, system())
+	var asked [][]string
+	w := &watch{store: s.Store, seen: make(map[string]uint64), vacated: func(names ...string) { asked = append(asked, slices.Clone(names)) }}
+	for _, names := range [][]string{{"a", "b"}, {"a", "b", "c"}, {"c"}, {"c", "a"}} {
+		if _, err := w.look(s.ctx, names, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := [][]string{{"a", "b"}, {"c"}, {"a"}} // a had left meanwhile
+	if !slices.EqualFunc(asked, want, slices.Equal) {
+		t.Errorf("told of %v in place of %v", asked, want)
+	}
+}
