@@ -155,3 +155,16 @@ func TestMissingCommandIsNoticedEarly(t *testing.T) {
 	holder.say("0")
 	holder.exits(0)
 }
+
+// A store that nobody else can see is good for trying a command out, and simba says
+// so.
+func TestLockInMemory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, command := range []string{"lock", "run"} {
+		code, stdout, stderr := w.run(command, "x", "--backend", "memory:", "--", "echo", "ran")
+		if code != 0 || stdout != "ran\n" || !strings.Contains(stderr, "memory: is private to this process") {
+			t.Errorf("%s: exit code %d, stdout %q, stderr %q", command, code, stdout, stderr)
+		}
+	}
+}

@@ -28,7 +28,7 @@ func TestLost(t *testing.T) {
 			t.Run(what+" "+args[0], func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t)
-				p := w.start(append(args, "x", "--lease", "2s", "--", "sh", "-c", obedient)...)
+				p := w.start(append(args, "x", "--renew-interval", "1s", "--", "sh", "-c", obedient)...)
 				p.begins()
 				if err := lose(w.store(), w.status("x")); err != nil {
 					t.Fatal(err)
@@ -47,7 +47,7 @@ func TestLost(t *testing.T) {
 func TestLostAndStubborn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.start("lock", "x", "--lease", "2s", "--grace", "0s", "--", "sh", "-c", stubborn)
+	p := w.start("lock", "x", "--renew-interval", "1s", "--grace", "0s", "--", "sh", "-c", stubborn)
 	p.begins()
 	if err := w.store().CloseSession(t.Context(), w.status("x").Session); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestLostAndStubborn(t *testing.T) {
 func TestNotRenewed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.start("lock", "x", "--lease", "2s", "--", "sh", "-c", obedient)
+	p := w.start("lock", "x", "--lease", shortLease, "--", "sh", "-c", obedient)
 	p.begins()
 	for _, ending := range []string{"", "-wal", "-shm", "-queue", "-next"} {
 		if err := os.Rename(w.path("leases.db"+ending), w.path("gone"+ending)); err != nil && !os.IsNotExist(err) {
@@ -82,10 +82,10 @@ func TestFrozen(t *testing.T) {
 	w := newWorld(t)
 	// All write to one file, so that the order of what they write needs no clock.
 	const script = `while echo "work $SIMBA_TOKEN" >>journal; do sleep 0.01; done`
-	first := w.start("lock", "x", "--lease", "2s", "--", "sh", "-c", `echo "begin $SIMBA_TOKEN"; `+script)
+	first := w.start("lock", "x", "--lease", shortLease, "--", "sh", "-c", `echo "begin $SIMBA_TOKEN"; `+script)
 	token := first.begins()
 	first.signal(syscall.SIGSTOP)
-	second := w.start("lock", "x", "--lease", "2s", "--", "sh", "-c", `echo "begin $SIMBA_TOKEN"; `+script)
+	second := w.start("lock", "x", "--lease", shortLease, "--", "sh", "-c", `echo "begin $SIMBA_TOKEN"; `+script)
 	next := second.begins()
 	if next <= token {
 		t.Errorf("token %d after %d", next, token)

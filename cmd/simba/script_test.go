@@ -20,6 +20,10 @@ const (
 	patient = `trap "echo usr1" USR1; echo "begin $SIMBA_TOKEN"; until read line; do :; done; exit $line`
 )
 
+// shortLease is for tests that wait until one has run out. It must be long enough
+// for a busy machine to renew it in time.
+const shortLease = "6s"
+
 // begins waits until CMD has begun, and returns its token.
 func (p *process) begins() uint64 {
 	p.t.Helper()

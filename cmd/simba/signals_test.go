@@ -82,7 +82,7 @@ func TestGraceEndsWithTheTerm(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, command := range []string{"lock", "run"} {
-		p := w.start(command, "x", "--grace", "1h", "--lease", "2s", "--", "sh", "-c", stubborn)
+		p := w.start(command, "x", "--grace", "1h", "--lease", shortLease, "--", "sh", "-c", stubborn)
 		p.begins()
 		p.signal(syscall.SIGTERM)
 		p.exits(137)
