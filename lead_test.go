@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/simba-go/simba"
+	"github.com/simba-go/simba/backend/memory"
+	"github.com/simba-go/simba/observe"
 )
 
 func TestLeadReturnsWhatItsFunctionReturned(t *testing.T) {
@@ -124,6 +126,31 @@ func TestLeadWhoseFunctionReturnsAsTheTermIsLost(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The function has returned in time, and the term is lost before anybody could act on
+// that. The function must not run again.
+func TestLeadWhoseTermIsLostAfterItsFunctionReturned(t *testing.T) {
+	virtual(t, func(t *testing.T, w *world) {
+		clock := &suspended{awake: w.clock}
+		w.store, w.clock = memory.New(memory.WithClock(clock)), clock
+		var slept atomic.Bool
+		c := must(simba.Open(t.Context(), w.store, simba.WithClock(clock), simba.WithLogger(discard), simba.WithEvents(func(e simba.Event) {
+			if _, ok := e.(observe.TaskEnded); ok && !slept.Swap(true) {
+				clock.sleep(time.Hour)
+			}
+		})))
+		defer c.Close(context.Background())
+		var tokens []uint64
+		result := errors.New("result")
+		err := c.Lead(t.Context(), "n", func(_ context.Context, term *simba.Term) error {
+			tokens = append(tokens, term.Token())
+			return result
+		})
+		if err != result || len(tokens) != 1 || !slept.Load() {
+			t.Errorf("Lead says %v after %d runs", err, len(tokens))
+		}
+	})
 }
 
 func TestLeadEndsWithItsContext(t *testing.T) {

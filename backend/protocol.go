@@ -180,8 +180,9 @@ func (c Call) Check(request string) error {
 // MaxBatch is how many names or leases one request carries at most.
 const MaxBatch = 1000
 
-// The answers. ID is that of the request, and the rest what was asked for. Err is [ErrExpired] if the session has ended for good, and any
-// other error means that the outcome is unknown.
+// The answers. ID is that of the request, and the rest is what was asked for. Err is
+// [ErrExpired] if the session has ended for good, and any other error means that
+// the outcome is unknown.
 type (
 	// OpenAnswer answers [OpenRequest] with a Grant.
 	OpenAnswer struct {

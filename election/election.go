@@ -51,7 +51,7 @@ type election struct {
 	candidacy uint64 // the number of the last one
 	term      *term.Term
 	coolUntil actor.Instant
-	coolTimer actor.Timer
+	cooling   bool // a cooldownOver is on its way
 	handover  handover
 	releasing *term.Term // released, and not settled yet
 	callbacks callbacks
@@ -67,7 +67,8 @@ type letter struct {
 	msg actor.Message
 }
 
-// Timers of the election itself. Those of a term carry it.
+// Timers of the election itself. None is stopped: those of a term carry it, and mean
+// nothing in another one, and the end of a cooldown is looked up when one is due.
 type (
 	cooldownOver struct{}
 	handoverOver struct{ term *term.Term }
@@ -117,7 +118,7 @@ func (e *election) handle(ctx actor.Context, msg actor.Message) {
 	case TaskExited:
 		e.taskExited(ctx, m)
 	case cooldownOver:
-		e.coolTimer = nil
+		e.cooling = false
 	case handoverOver:
 		e.handoverOver(ctx, m)
 	case restartNow:
@@ -158,8 +159,9 @@ func (e *election) contend(ctx actor.Context) {
 	case ctx.Now() < e.coolUntil:
 		// Timers need not follow the clock, and a second step-down may have moved
 		// the end. So this looks again whenever the timer fires.
-		if e.coolTimer == nil {
-			e.coolTimer = ctx.After(e.coolUntil.Sub(ctx.Now()), cooldownOver{})
+		if !e.cooling {
+			e.cooling = true
+			ctx.After(e.coolUntil.Sub(ctx.Now()), cooldownOver{})
 		}
 		return
 	}

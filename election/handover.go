@@ -14,7 +14,6 @@ import (
 type handover struct {
 	reason term.Reason
 	stop   bool // the election stops afterwards
-	timer  actor.Timer
 }
 
 // waiter is a caller of Stop or StepDown. It waits until its term has ended and
@@ -32,7 +31,7 @@ func (e *election) stop(ctx actor.Context, replyTo actor.Ref) {
 	switch was {
 	case Candidate:
 		e.withdraw(ctx)
-		e.stopped()
+		e.coolUntil = 0
 	case Leader:
 		e.begin(ctx, term.Stopped, true)
 	case SteppingDown:
@@ -80,7 +79,7 @@ func (e *election) begin(ctx actor.Context, reason term.Reason, stop bool) {
 		e.endTerm(ctx)
 		return
 	}
-	e.handover.timer = ctx.After(left, handoverOver{e.term})
+	ctx.After(left, handoverOver{e.term})
 }
 
 // handoverOver is for a task that has not exited in time.
@@ -91,7 +90,7 @@ func (e *election) handoverOver(ctx actor.Context, m handoverOver) {
 	if left := e.term.Remaining(); left > 0 {
 		// Timers need not follow the clock. Until D0 the task may rely on its term, so
 		// releasing the lease now would let two of them act at once.
-		e.handover.timer = ctx.After(left, m)
+		ctx.After(left, m)
 		return
 	}
 	e.Sink(observe.HandoverTimedOut{Name: e.Name, Token: e.term.Token()})
@@ -114,27 +113,14 @@ func (e *election) endTerm(ctx actor.Context) {
 // finishHandover is the same whether the handover went as planned or the term was
 // lost meanwhile.
 func (e *election) finishHandover(ctx actor.Context, reason term.Reason) {
-	stop := e.handover.stop
-	if e.handover.timer != nil {
-		e.handover.timer.Stop()
-	}
-	e.handover = handover{}
-	if stop {
+	if e.handover.stop {
 		e.step(ctx, HandedOverLast)
-		e.stopped()
+		e.coolUntil = 0
 	} else {
 		e.step(ctx, HandedOver)
 	}
+	e.handover = handover{}
 	e.over(ctx, reason)
-}
-
-// stopped is the end of the competition.
-func (e *election) stopped() {
-	e.coolUntil = 0
-	if e.coolTimer != nil {
-		e.coolTimer.Stop()
-		e.coolTimer = nil
-	}
 }
 
 // await notes a caller, who waits for what is under way or about to begin.

@@ -57,7 +57,7 @@ type Host struct {
 
 // HostConfig is what a host needs.
 type HostConfig struct {
-	Name     string // of the election
+	Name     string          // of the election
 	Listener Listener        // without functions if nobody listens
 	Work     Func            // nil if there is no task
 	Values   context.Context // whose values the task's context has; nil for none

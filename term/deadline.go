@@ -14,7 +14,8 @@ type Bound struct {
 	// Drift is the largest relative difference between the rates of this
 	// process's clock and the backend's, in [0, 0.5).
 	Drift float64
-	// Margin is taken off on top, for whatever Drift does not cover.
+	// Margin is taken off on top, for whatever Drift does not cover. It is not
+	// negative.
 	Margin time.Duration
 }
 
@@ -35,10 +36,12 @@ func (b Bound) Local(remaining time.Duration) time.Duration {
 
 // loss is remaining x Drift, rounded up, so that what is left is rounded down.
 // Drift counts in whole parts per billion, rounded up, which makes the product an
-// exact one of integers.
+// exact one of integers. A millionth of a part is what binary fractions miss
+// decimal ones by: 0.000123 means 123,000 parts, and not one more.
 func (b Bound) loss(remaining time.Duration) time.Duration {
 	const billion = 1_000_000_000
-	hi, lo := bits.Mul64(uint64(remaining), uint64(math.Ceil(b.Drift*billion)))
+	parts := math.Ceil(b.Drift*billion - 1e-6)
+	hi, lo := bits.Mul64(uint64(remaining), uint64(parts))
 	loss, rest := bits.Div64(hi, lo, billion) // hi < billion, because Drift < 1
 	if rest > 0 {
 		loss++
@@ -77,24 +80,24 @@ func NewDeadline(clock actor.Clock, at actor.Instant) *Deadline {
 }
 
 // Passed reports whether the deadline has passed. Once it has, it stays so.
-func (d *Deadline) Passed() bool { return d.remaining(actor.MaxInstant) == 0 }
+func (d *Deadline) Passed() bool { return d.Remaining() == 0 }
 
 // Remaining returns the time left, zero once the deadline has passed.
-func (d *Deadline) Remaining() time.Duration { return d.remaining(actor.MaxInstant) }
+func (d *Deadline) Remaining() time.Duration {
+	left, _ := d.remaining()
+	return left
+}
 
-// remaining is Remaining, but at most until limit.
-func (d *Deadline) remaining(limit actor.Instant) time.Duration {
+// remaining also returns the reading of the clock that it went by.
+func (d *Deadline) remaining() (left time.Duration, now actor.Instant) {
 	for {
 		w := d.word.Load()
-		if w == passed {
-			return 0
-		}
-		now := d.clock.Now()
+		now = d.clock.Now() // after the load: what is not past now was not past then
 		if at := actor.Instant(w); now < at {
-			return max(0, min(at, limit).Sub(now))
+			return at.Sub(now), now
 		}
 		if d.word.CompareAndSwap(w, passed) {
-			return 0
+			return 0, now
 		}
 	}
 }
@@ -111,15 +114,12 @@ func (d *Deadline) At() (at actor.Instant, open bool) {
 func (d *Deadline) Extend(at actor.Instant) bool {
 	for {
 		w := d.word.Load()
-		if w == passed {
-			return false
-		}
+		next, extended := int64(at), true
 		if d.clock.Now() >= actor.Instant(w) {
-			d.word.CompareAndSwap(w, passed)
-			continue
+			next, extended = passed, false
 		}
-		if d.word.CompareAndSwap(w, int64(at)) {
-			return true
+		if d.word.CompareAndSwap(w, next) {
+			return extended
 		}
 	}
 }

@@ -7,7 +7,6 @@ package term
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +34,7 @@ const (
 
 var reasonNames = [...]string{"NONE", "STOPPED", "STEPPED_DOWN", "DEADLINE_PASSED", "SESSION_EXPIRED", "TAKEN_OVER"}
 
+// String returns the reason's name, as it is in logs and metrics.
 func (r Reason) String() string {
 	if int(r) < len(reasonNames) {
 		return reasonNames[r]
@@ -53,10 +53,13 @@ type Term struct {
 	session  string
 	token    uint64
 	deadline *Deadline
-	limit    atomic.Int64 // an instant: the end of a voluntary handover
+	limit    atomic.Int64 // an instant, which only ever gets earlier
 	reason   atomic.Uint32
+	scope    atomic.Pointer[scope] // nil until somebody wants the context
+}
 
-	once   sync.Once
+// scope is the context of a term.
+type scope struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 }
@@ -87,23 +90,34 @@ func (t *Term) Valid() bool { return t.Remaining() > 0 }
 // Remaining returns the time to the term's deadline, zero once it has ended. In a
 // voluntary handover this is what is left for the task to finish.
 func (t *Term) Remaining() time.Duration {
-	if t.reason.Load() != 0 {
+	if t.ended() {
 		return 0
 	}
-	return t.deadline.remaining(actor.Instant(t.limit.Load()))
+	left, now := t.deadline.remaining()
+	limit := actor.Instant(t.limit.Load())
+	switch {
+	case left == 0:
+		return 0
+	case now >= limit:
+		t.limit.Store(passed) // and so it stays, like the deadline
+		return 0
+	}
+	return min(left, limit.Sub(now))
 }
 
-// EnsureValid returns nil if more than least remains, an [*EndedError] if the term
-// has ended, and a [*ShortError] otherwise.
+func (t *Term) ended() bool { return t.Reason() != None }
+
+// EnsureValid returns nil if the term is valid and more than least remains of it,
+// an [*EndedError] if it is not valid, and a [*ShortError] otherwise.
 func (t *Term) EnsureValid(least time.Duration) error {
 	remaining := t.Remaining()
 	switch {
-	case remaining > least:
-		return nil
-	case remaining == 0:
-		return &EndedError{Name: t.name, Token: t.token, Reason: t.Reason()}
+	case remaining == 0: // which a negative least does not change
+		return t.endedError()
+	case remaining <= least:
+		return &ShortError{Name: t.name, Token: t.token, Remaining: remaining, Least: least}
 	}
-	return &ShortError{Name: t.name, Token: t.token, Remaining: remaining, Least: least}
+	return nil
 }
 
 // Reason returns why the term has ended, or [None]. A term whose deadline has
@@ -111,50 +125,71 @@ func (t *Term) EnsureValid(least time.Duration) error {
 func (t *Term) Reason() Reason { return Reason(t.reason.Load()) }
 
 // Context returns a context that is cancelled when the term has ended, with an
-// [*EndedError] as its cause.
+// [*EndedError] as its cause. It is always the same one. That the deadline has
+// passed cancels it as soon as the term's session notices; [Term.Valid] knows at
+// once.
 func (t *Term) Context() context.Context {
-	t.once.Do(func() {
-		t.ctx, t.cancel = context.WithCancelCause(context.Background())
-	})
-	if t.reason.Load() != 0 {
-		t.cancelContext()
+	s := t.scope.Load()
+	if s == nil {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		s = &scope{ctx, cancel}
+		if !t.scope.CompareAndSwap(nil, s) {
+			s = t.scope.Load()
+		}
 	}
-	return t.ctx
+	// End gives the reason first and looks for a scope then; here it is the other
+	// way round. So at least one of the two sees what the other did.
+	if t.ended() {
+		s.cancel(t.endedError())
+	}
+	return s.ctx
 }
 
-// Done returns a channel that is closed when the term has ended.
+// Done returns a channel that is closed when the term has ended: that of Context.
 func (t *Term) Done() <-chan struct{} { return t.Context().Done() }
 
-func (t *Term) cancelContext() {
-	t.once.Do(func() { t.ctx, t.cancel = context.WithCancelCause(context.Background()) })
-	t.cancel(&EndedError{Name: t.name, Token: t.token, Reason: t.Reason()})
+func (t *Term) endedError() *EndedError {
+	return &EndedError{Name: t.name, Token: t.token, Reason: t.Reason()}
 }
 
 // End ends the term for the given reason and reports whether this call did it:
-// the first one wins. It is for the term's session and its owner alone, and
-// therefore not a method.
+// the first one wins. It panics if the reason is [None]. It is for the term's
+// session and its owner alone, and therefore not a method.
 func End(t *Term, r Reason) bool {
-	if !t.reason.CompareAndSwap(0, uint32(r)) {
+	if r == None {
+		panic("term: the end of a term has a reason")
+	}
+	if !t.reason.CompareAndSwap(uint32(None), uint32(r)) {
 		return false
 	}
-	// A context made after the swap sees the reason itself.
-	t.cancelContext()
+	if s := t.scope.Load(); s != nil {
+		s.cancel(t.endedError())
+	}
 	return true
 }
 
 // Limit ends the term's validity at the given instant at the latest, without a
-// reason of its own. A voluntary handover sets it, once, to the deadline as it
-// stood when the handover began: renewals go on but do not move it.
-func Limit(t *Term, at actor.Instant) { t.limit.Store(int64(at)) }
+// reason of its own. A voluntary handover sets it to the deadline as it stood when
+// the handover began: renewals go on but do not move it. Of several limits the
+// earliest holds.
+func Limit(t *Term, at actor.Instant) {
+	for {
+		limit := t.limit.Load()
+		if int64(at) >= limit || t.limit.CompareAndSwap(limit, int64(at)) {
+			return
+		}
+	}
+}
 
-// EndedError says that the term of Name with Token has ended. It is also the cause of
-// the term's context.
+// EndedError says that a term is not valid any more. It is also the cause of its
+// context.
 type EndedError struct {
-	Name   string
-	Token  uint64
+	Name   string // of the lease
+	Token  uint64 // of the term
 	Reason Reason // None if the deadline passed a moment ago
 }
 
+// Error says which term has ended, and why.
 func (e *EndedError) Error() string {
 	reason := e.Reason
 	if reason == None {
@@ -163,14 +198,15 @@ func (e *EndedError) Error() string {
 	return fmt.Sprintf("simba: the term of %q with token %d has ended: %s", e.Name, e.Token, reason)
 }
 
-// ShortError says that of the term of Name with Token only Remaining is left, which
-// is not more than Least.
+// ShortError says that less of a term remains than was asked for.
 type ShortError struct {
-	Name             string
-	Token            uint64
-	Remaining, Least time.Duration
+	Name      string        // of the lease
+	Token     uint64        // of the term
+	Remaining time.Duration // above zero
+	Least     time.Duration // more than this was asked for
 }
 
+// Error says how much remains of which term.
 func (e *ShortError) Error() string {
 	return fmt.Sprintf("simba: the term of %q with token %d has %v left, and more than %v is needed",
 		e.Name, e.Token, e.Remaining, e.Least)

@@ -44,6 +44,7 @@ type Config struct {
 // Store is a Driver together with what the suite can do to its store. All but the
 // driver may be nil; then, what needs it is skipped.
 type Store struct {
+	// Driver is what is tested.
 	Driver backend.Driver
 	// Peer returns another driver over the same store, like that of another
 	// process. The suite then spreads its sessions over both.

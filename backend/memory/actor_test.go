@@ -165,6 +165,19 @@ func TestArbiterNeedsATimeout(t *testing.T) {
 	}
 }
 
+// R3: ids have 128 bits, in hexadecimal digits.
+func TestArbiterDrawsIDs(t *testing.T) {
+	a := arbitrate(t, 1)
+	seen := map[string]bool{}
+	for range 100 {
+		id := a.open(time.Minute)
+		if len(id) != 32 || seen[id[:8]] || seen[id[24:]] {
+			t.Fatalf("the id %q is too short or repeats itself", id)
+		}
+		seen[id[:8]], seen[id[24:]] = true, true
+	}
+}
+
 func TestArbiterReportsWhatItDoesNotKnow(t *testing.T) {
 	a := arbitrate(t, 1)
 	var reported []string
@@ -209,13 +222,17 @@ func TestArbiterNotifies(t *testing.T) {
 	a.tell(&backend.WatchRequest{ReplyTo: notices, Remove: []string{"a", "c"}})
 	a.world.RunFor(20 * time.Second)
 	told("[b] 29.703s")
-	brief := a.open(time.Minute)
-	a.acquire(brief, "b", "a")
-	a.tell(&backend.CloseRequest{Call: a.call(), Session: brief})
-	told("[b] 40s")
-	a.world.RunFor(time.Hour)
-	told("[b] 1m39.406s") // when the session that was closed would have expired: a notice may be repeated
-	a.world.RunFor(time.Hour)
+	hour, brief := a.open(time.Hour), a.open(10*time.Second)
+	a.acquire(hour, "b")
+	a.tell(&backend.WatchRequest{ReplyTo: notices, Add: []string{"a"}})
+	told("[a] 40s")
+	a.acquire(brief, "a") // which is over before what was known of
+	a.world.RunFor(20 * time.Second)
+	told("[a] 49.901s")
+	a.tell(&backend.CloseRequest{Call: a.call(), Session: hour})
+	told("[b] 1m0s")
+	a.tell(&backend.WatchRequest{ReplyTo: notices, Remove: []string{"a", "b"}})
+	a.world.RunFor(2 * time.Hour)
 	told("")
 }
 

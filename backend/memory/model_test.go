@@ -227,6 +227,16 @@ func TestVacant(t *testing.T) {
 	}
 }
 
+// A request should name each lease once. If it does not, nothing breaks.
+func TestNamesThatRepeatHaveOneToken(t *testing.T) {
+	w := newWorld(t, memory.Config{})
+	w.open(0, "a", time.Hour)
+	got, err := w.Acquire(0, "a", []string{"x", "y", "x"}, true)
+	if err != nil || !got[0].Won || !got[2].Won || got[0].Token != got[2].Token {
+		t.Errorf("Acquire returned %+v, %v", got, err)
+	}
+}
+
 // The answer to a renewal does not grow with the leases if the client knows them.
 func TestKnownRevisionKeepsTheListAway(t *testing.T) {
 	w := newWorld(t, memory.Config{})

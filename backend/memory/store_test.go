@@ -115,7 +115,7 @@ func TestWatchTellsOfExpiry(t *testing.T) {
 		time.Sleep(time.Second)
 		w.saw(t, sighting{"[a]", 16 * time.Second})
 
-		time.Sleep(14*time.Second - 1)
+		time.Sleep(14*time.Second - time.Nanosecond)
 		w.saw(t)
 		time.Sleep(time.Nanosecond)
 		w.saw(t, sighting{"[a b]", 30 * time.Second})

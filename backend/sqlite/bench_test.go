@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -106,6 +107,7 @@ type bench struct {
 	*Store
 	ctx     context.Context
 	session string
+	known   uint64 // the revision of its leases
 }
 
 func newBench(b *testing.B) *bench {
@@ -116,7 +118,7 @@ func newBench(b *testing.B) *bench {
 	if err != nil {
 		b.Fatal(err)
 	}
-	return &bench{b, s.Store, ctx, grant.Session}
+	return &bench{B: b, Store: s.Store, ctx: ctx, session: grant.Session}
 }
 
 func (b *bench) win(names ...string) []backend.Lease {
@@ -140,11 +142,37 @@ func (b *bench) free(leases ...backend.Lease) {
 	}
 }
 
+// hold acquires n names.
+func (b *bench) hold(n int) {
+	for names := range slices.Chunk(numbered(n), backend.MaxBatch) {
+		b.win(names...)
+	}
+}
+
+// renew renews n times with what the session knows of its leases.
+func (b *bench) renew(n int, full bool) {
+	for range n {
+		r, err := b.Renew(b.ctx, b.session, b.known, full)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.known = r.Revision
+	}
+}
+
+func numbered(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("orders:%d", i)
+	}
+	return names
+}
+
 // What a call costs beyond its statements: the ratio is above 1 by that.
 func BenchmarkAcquireRelease(b *testing.B) {
 	ours, bare := newBench(b), newBare(b)
 	token := int64(1)
-	ratio.Report(b, 200,
+	ratio.Report(b, 20,
 		func(n int) {
 			for range n {
 				ours.free(ours.win("name")...)
@@ -154,6 +182,40 @@ func BenchmarkAcquireRelease(b *testing.B) {
 			for range n {
 				bare.pair(token)
 				token++
+			}
+		})
+}
+
+// A renewal costs the same for 10,000 leases as for one, thanks to the revision.
+func BenchmarkRenewManyLeases(b *testing.B) {
+	many, one := newBench(b), newBench(b)
+	many.hold(10_000)
+	one.hold(1)
+	ratio.Report(b, 50, func(n int) { many.renew(n, false) }, func(n int) { one.renew(n, false) })
+}
+
+// The complete list of 10,000 leases, against the revision.
+func BenchmarkRenewWithList(b *testing.B) {
+	many := newBench(b)
+	many.hold(10_000)
+	ratio.Report(b, 5, func(n int) { many.renew(n, true) }, func(n int) { many.renew(n, false) })
+}
+
+// 1,000 names in one call, against a call for each.
+func BenchmarkBatch(b *testing.B) {
+	together, each := newBench(b), newBench(b)
+	names := numbered(backend.MaxBatch)
+	ratio.Report(b, 1,
+		func(n int) {
+			for range n {
+				together.free(together.win(names...)...)
+			}
+		},
+		func(n int) {
+			for range n {
+				for _, name := range names {
+					each.free(each.win(name)...)
+				}
 			}
 		})
 }

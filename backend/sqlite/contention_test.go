@@ -45,7 +45,7 @@ func TestManyProcessesOpenANewFile(t *testing.T) {
 
 // Processes that take turns under one lease lose nothing of what they do meanwhile.
 func TestProcessesCountTogether(t *testing.T) {
-	const each = 10
+	const each = 6
 	dir := t.TempDir()
 	counter := filepath.Join(dir, "counter")
 	if err := os.WriteFile(counter, []byte("0"), 0o600); err != nil {
@@ -139,7 +139,7 @@ func waitFor(ctx context.Context, s *Store, session, name string, vacated <-chan
 // measure is not time, which is up to the machine, but how many calls of others
 // were served while one waited.
 func TestNobodyStarves(t *testing.T) {
-	const each = 60
+	const each = 40
 	path := filepath.Join(t.TempDir(), "leases.db")
 	opened(t, path, system())
 	processes := make([]*process, crowd)

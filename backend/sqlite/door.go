@@ -45,9 +45,10 @@ func openDoor(path string) (*door, error) {
 //
 // Ordinary traffic passes two doors and renewals the second one only. Whoever has
 // passed the first one keeps it shut until the second one opens, so of all the
-// ordinary traffic of all processes at most one call waits at the second door: a
-// renewal waits for the transaction that runs, for that call, and for renewals
-// that came before it, however much traffic there is.
+// ordinary traffic of all processes at most one call waits at the second door, and
+// a renewal has few before it however much traffic there is. (How many exactly is
+// up to the system, which gives a lock that has just become free to whoever asks
+// first, be it the one whom it has woken for it or one who just came.)
 func pass(ctx context.Context, s *Store, doors []*door) (leave func(), waited bool, err error) {
 	var held *door
 	leave = func() {
@@ -63,7 +64,7 @@ func pass(ctx context.Context, s *Store, doors []*door) (leave func(), waited bo
 		if open {
 			held = d
 		}
-		if err := s.alive(ctx); err != nil {
+		if err := s.gone(ctx); err != nil {
 			leave()
 			return nil, false, fmt.Errorf("not done, because other processes were waiting for the file before: %w", err)
 		}

@@ -188,8 +188,10 @@ func TestDamagedFile(t *testing.T) {
 	}
 	const page = 4096
 	for name, damage := range map[string]func(file []byte) []byte{
-		"cut off":  func(file []byte) []byte { return file[:2*page] },
-		"noise":    func(file []byte) []byte { return append(file[:page:page], bytes.Repeat([]byte{0xa5}, len(file)-page)...) },
+		"cut off": func(file []byte) []byte { return file[:2*page] },
+		"noise": func(file []byte) []byte {
+			return append(file[:page:page], bytes.Repeat([]byte{0xa5}, len(file)-page)...)
+		},
 		"zeros":    func(file []byte) []byte { return append(file[:page:page], make([]byte, len(file)-page)...) },
 		"a schema": func(file []byte) []byte { return append(bytes.Repeat([]byte{0x5a}, 100), file[100:]...) },
 	} {

@@ -57,7 +57,7 @@ func do(ctx context.Context, l *line, f func() error) error {
 
 // take waits for the caller's turn, which ends with leave.
 func (l *line) take(ctx context.Context) error {
-	if err := l.store.alive(ctx); err != nil {
+	if err := l.store.gone(ctx); err != nil {
 		return err
 	}
 	select {

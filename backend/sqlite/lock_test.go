@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/backend"
 )
 
@@ -114,7 +113,7 @@ func TestClose(t *testing.T) {
 	go func() { watching <- s.Watch(s.ctx, set, func(...string) { seen <- struct{}{} }) }()
 	<-seen
 	blocked(t, 1)
-	eventually(t, "the renewal waits", s.renewer.waits)
+	eventually(t, "one waits at a door", func() bool { return s.writer.waits() || s.renewer.waits() })
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -166,14 +165,14 @@ func TestAProcessIsStoppedAtADoor(t *testing.T) {
 	}
 }
 
-// waits reports whether a door of the line is waited for.
-func (l *line) waits() bool {
-	return slices.ContainsFunc(l.doors, func(d *door) bool {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		return d.waiting
-	})
+// waits reports whether somebody of this store waits at the door.
+func (d *door) waits() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.waiting
 }
+
+func (l *line) waits() bool { return slices.ContainsFunc(l.doors, (*door).waits) }
 
 // A store that is closed while it waits for a door leaves nothing behind once that
 // opens.
@@ -193,40 +192,16 @@ func TestCloseAtADoor(t *testing.T) {
 	eventually(t, "the wait ends", func() bool { return !s.writer.waits() })
 }
 
-// recorder is a clock that notes when it is read.
-type recorder struct {
-	actor.Clock
-	read func()
-}
-
-func (r recorder) Now() actor.Instant {
-	r.read()
-	return r.Clock.Now()
-}
-
-// A renewal waits for the transaction that runs and at most for one more, however
-// many processes want to write.
+// However many processes want to write, one of them at most waits at the door that
+// renewals wait at: the others are at the one before.
 func TestRenewalsPassAhead(t *testing.T) {
 	s := fresh(t, system())
 	session := s.session(time.Hour)
-	var mu sync.Mutex
-	var order []string
-	environment := func(who string) environment {
-		env := system()
-		env.clock = recorder{env.clock, func() {
-			mu.Lock()
-			defer mu.Unlock()
-			order = append(order, who)
-		}}
-		return env
-	}
 	var calls sync.WaitGroup
 	crowd := make([]*store, 6)
 	for i := range crowd {
-		crowd[i] = opened(t, s.path, environment("other"))
+		crowd[i] = opened(t, s.path, system())
 	}
-	renewing := opened(t, s.path, environment("renewal"))
-
 	running := s.raw()
 	running.do(t, "BEGIN IMMEDIATE")
 	for _, other := range crowd {
@@ -236,26 +211,26 @@ func TestRenewalsPassAhead(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "all others wait", func() bool {
-		waiting := 0
+	at := func(i int) (waiting int) {
 		for _, other := range crowd {
-			if other.writer.waits() {
+			if other.writer.doors[i].waits() {
 				waiting++
 			}
 		}
-		return waiting == len(crowd)-1 // and one is past the doors
-	})
-	calls.Go(func() {
-		if _, err := renewing.Renew(renewing.ctx, session, 0, false); err != nil {
-			t.Error(err)
-		}
-	})
-	eventually(t, "the renewal waits", renewing.renewer.waits)
+		return waiting
+	}
+	// One is past both doors.
+	eventually(t, "all others wait", func() bool { return at(0)+at(1) == len(crowd)-1 })
+	if n := at(1); n != 1 {
+		t.Errorf("%d wait at the second door", n)
+	}
+	calls.Go(func() { s.renew(session) })
+	eventually(t, "the renewal waits", s.renewer.doors[0].waits)
+	if len(s.renewer.doors) != 1 {
+		t.Errorf("renewals pass %d doors", len(s.renewer.doors))
+	}
 	running.do(t, "COMMIT")
 	calls.Wait()
-	if i := slices.Index(order, "renewal"); i > 2 {
-		t.Errorf("the renewal came after %d others: %v", i, order)
-	}
 }
 
 // Renewals of one process are not behind its own other calls.

@@ -14,8 +14,8 @@ const (
 	maxBusyPause = 5 * time.Millisecond
 )
 
-// alive returns an error if there is nobody to work for any more.
-func (s *Store) alive(ctx context.Context) error {
+// gone returns an error if the caller has gone or the store is closed.
+func (s *Store) gone(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -34,7 +34,7 @@ func (s *Store) pause(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 	case <-s.life.Done():
 	}
-	return s.alive(ctx)
+	return s.gone(ctx)
 }
 
 // retry calls f until it finds the database unlocked.
@@ -44,8 +44,8 @@ func (s *Store) retry(ctx context.Context, f func() error) error {
 		if !busy(err) {
 			return err
 		}
-		if gone := s.pause(ctx, pause); gone != nil {
-			return fmt.Errorf("not done, because another process kept the file locked; if that one is stopped or hangs, all wait for it: %w (%w)", gone, err)
+		if ended := s.pause(ctx, pause); ended != nil {
+			return fmt.Errorf("not done, because another process kept the file locked; if that one is stopped or hangs, all wait for it: %w (%w)", ended, err)
 		}
 	}
 }

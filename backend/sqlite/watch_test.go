@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/backend"
 )
 
@@ -132,6 +133,17 @@ func TestWatchTellsOnceForEachTerm(t *testing.T) {
 	c.advance(time.Hour)
 	look("a")
 	look()
+}
+
+// recorder is a clock that notes when it is read.
+type recorder struct {
+	actor.Clock
+	read func()
+}
+
+func (r recorder) Now() actor.Instant {
+	r.read()
+	return r.Clock.Now()
 }
 
 // A watch looks at its names when something was written, and at no other time.

@@ -154,7 +154,6 @@ func (d *demo) firstLeader(ctx context.Context) error {
 func (d *demo) crash(ctx context.Context) error {
 	old := d.journal.current()
 	victim := d.node(old.label)
-	d.journal.crashed(old.token)
 	killed := time.Now()
 	if err := victim.kill(); err != nil {
 		return err
@@ -183,6 +182,7 @@ func (d *demo) crash(ctx context.Context) error {
 func (d *demo) handover(ctx context.Context) error {
 	old := d.journal.current()
 	leaving := d.node(old.label)
+	d.journal.asked(old.token)
 	asked := time.Now()
 	if err := leaving.askToEnd(); err != nil {
 		return err
@@ -229,26 +229,23 @@ func (d *demo) curtain(ctx context.Context) error {
 	return nil
 }
 
-// awaitLeader waits for a leader that follows another one, and compares the
-// journal with what the store says.
+// awaitLeader waits for a leader that follows another one, and for the store to say
+// the same of it as the journal.
 func (d *demo) awaitLeader(ctx context.Context, old reign) (reign, error) {
-	led := func() bool { return d.journal.current().token > old.token }
-	if err := d.await(ctx, "a leader with a token higher than "+fmt.Sprint(old.token), led); err != nil {
-		return reign{}, err
+	var next reign
+	what := fmt.Sprintf("the journal and the store to tell of a leader with a token higher than %d", old.token)
+	err := d.await(ctx, what, func() bool {
+		next = d.journal.current()
+		if next.token <= old.token {
+			return false
+		}
+		holder, err := d.store.look(ctx)
+		return err == nil && holder.Token == next.token && holder.Label == next.label
+	})
+	if err == nil && next.label == old.label {
+		err = fmt.Errorf("%s leads again, although it should have ended", next.label)
 	}
-	next := d.journal.current()
-	if next.label == old.label {
-		return reign{}, fmt.Errorf("%s leads again, although it should have ended", next.label)
-	}
-	holder, err := d.store.look(ctx)
-	if err != nil {
-		return reign{}, err
-	}
-	if holder.Token != next.token || holder.Label != next.label {
-		return reign{}, fmt.Errorf("%s leads with token %d, and the store says that it is %s with token %d",
-			next.label, next.token, holder.Label, holder.Token)
-	}
-	return next, nil
+	return next, err
 }
 
 // watch lets people watch for a while.

@@ -39,12 +39,12 @@ func parseRecord(line string) (r record, err error) {
 
 // reign is what the journal knows of one term.
 type reign struct {
-	label   string
-	token   uint64
-	began   time.Time
-	ended   time.Time // zero until it has ended in good order
-	crashed bool      // it ends without a word
-	works   int
+	label string
+	token uint64
+	began time.Time
+	ended time.Time // zero until it has ended in good order
+	asked bool      // it must end in good order
+	works int
 }
 
 // journal reads what leaders write, and finds whether two were leaders at once.
@@ -112,8 +112,8 @@ func (j *journal) begin(r record) error {
 	case r.token <= last.token:
 		return fmt.Errorf("%s leads with token %d after %s had led with token %d: tokens must grow",
 			r.label, r.token, last.label, last.token)
-	case last.token != 0 && last.ended.IsZero() && !last.crashed:
-		return fmt.Errorf("two leaders at once: %s began with token %d before %s had ended its work under token %d",
+	case last.asked && last.ended.IsZero():
+		return fmt.Errorf("%s began with token %d before %s had ended its work under token %d, as it was asked to",
 			r.label, r.token, last.label, last.token)
 	}
 	j.reigns = append(j.reigns, reign{label: r.label, token: r.token, began: time.Unix(0, r.at)})
@@ -141,8 +141,9 @@ func (j *journal) find(token uint64) *reign {
 	return &reign{}
 }
 
-// crashed notes that a leader ends without a word.
-func (j *journal) crashed(token uint64) { j.find(token).crashed = true }
+// asked notes that a leader was asked to end: nobody may begin before it has. One
+// that is killed, or whose lease runs out, ends without a word.
+func (j *journal) asked(token uint64) { j.find(token).asked = true }
 
 func (j *journal) tokens() string {
 	tokens := make([]string, len(j.reigns))

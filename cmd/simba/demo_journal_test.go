@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// replay is what the journal makes of some lines. A line "crash 1" is what simba
-// demo says before it kills the leader with that token.
+// replay is what the journal makes of some lines. A line "asked 1" is what simba
+// demo says before it asks the leader with that token to end.
 func replay(t *testing.T, lines string) (*journal, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal")
@@ -27,8 +27,8 @@ func replay(t *testing.T, lines string) (*journal, error) {
 		switch line {
 		case "":
 			continue
-		case "crash 1":
-			j.crashed(1)
+		case "asked 1":
+			j.asked(1)
 			continue
 		}
 		// In two pieces, as a reader may see them.
@@ -49,7 +49,6 @@ func TestJournal(t *testing.T) {
 		begin 1 a 100
 		work 1 a 110
 		work 1 a 120
-		crash 1
 		begin 2 b 300
 		work 2 b 310
 		end 2 b 320
@@ -70,8 +69,8 @@ func TestJournal(t *testing.T) {
 // What must never be is found, and what is wrong with it is said.
 func TestJournalFinds(t *testing.T) {
 	for _, c := range []struct{ lines, finds string }{
-		{"begin 1 a 1\nbegin 2 b 2", "two leaders at once: b began with token 2 before a had ended its work under token 1"},
-		{"begin 1 a 1\ncrash 1\nbegin 2 b 2\nwork 1 a 3", "two leaders at once: a wrote under token 1 after b had begun with token 2"},
+		{"begin 1 a 1\nasked 1\nbegin 2 b 2", "b began with token 2 before a had ended its work under token 1, as it was asked to"},
+		{"begin 1 a 1\nbegin 2 b 2\nwork 1 a 3", "two leaders at once: a wrote under token 1 after b had begun with token 2"},
 		{"begin 1 a 1\nend 1 a 2\nbegin 2 b 2\nend 1 a 3", "two leaders at once: a wrote under token 1"},
 		{"begin 1 a 1\nend 1 a 2\nwork 1 a 3", "a wrote under token 1 after it had ended its work"},
 		{"begin 2 a 1\nend 2 a 2\nbegin 2 b 3", "b leads with token 2 after a had led with token 2: tokens must grow"},

@@ -136,7 +136,7 @@ func (v *view) state(n *node, leader reign) string {
 		return v.styled(red, "✗ killed")
 	case n.over():
 		return v.styled(dim, "- ended")
-	case n.label == leader.label && leader.ended.IsZero() && !leader.crashed:
+	case n.label == leader.label && leader.ended.IsZero():
 		return v.styled(green, fmt.Sprintf("● leads, and has written %d times", leader.works))
 	}
 	return v.styled(dim, "○ waits")

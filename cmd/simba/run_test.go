@@ -83,10 +83,10 @@ func TestRunHandsOver(t *testing.T) {
 func TestRunTakesOverAfterKill(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	first := w.start("run", "x", "--lease", "2s", "--", "sh", "-c", journaling)
+	first := w.start("run", "x", "--lease", shortLease, "--", "sh", "-c", journaling)
 	token := first.begins()
 	w.untilJournal(token, 5)
-	second := w.start("run", "x", "--lease", "2s", "--", "sh", "-c", journaling)
+	second := w.start("run", "x", "--lease", shortLease, "--", "sh", "-c", journaling)
 	first.signal(syscall.SIGKILL)
 	next := second.begins()
 	if next <= token {
@@ -104,10 +104,10 @@ func TestRunTakesOverAfterKill(t *testing.T) {
 func TestRunContendsAgainAfterFreeze(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	first := w.start("run", "x", "--lease", "2s", "--", "sh", "-c", journaling)
+	first := w.start("run", "x", "--lease", shortLease, "--", "sh", "-c", journaling)
 	token := first.begins()
 	first.signal(syscall.SIGSTOP)
-	second := w.start("run", "x", "--lease", "2s", "--", "sh", "-c", journaling)
+	second := w.start("run", "x", "--lease", shortLease, "--", "sh", "-c", journaling)
 	next := second.begins()
 	first.signal(syscall.SIGCONT)
 	w.until("the first to notice", func() bool { return strings.Contains(first.stderr.String(), "contending again") })
@@ -128,7 +128,7 @@ func TestRunContendsAgainAfterFreeze(t *testing.T) {
 func TestRunSurvivesTheStore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	p := w.start("run", "x", "--lease", "2s", "--", "sh", "-c", `trap "echo asked; exit 0" TERM; echo "begin $SIMBA_TOKEN"; while :; do read line; done`)
+	p := w.start("run", "x", "--lease", shortLease, "--", "sh", "-c", `trap "echo asked; exit 0" TERM; echo "begin $SIMBA_TOKEN"; while :; do read line; done`)
 	token := p.begins()
 	if err := os.Rename(w.path("leases.db"), w.path("gone")); err != nil {
 		t.Fatal(err)

@@ -52,7 +52,9 @@ func (a *app) watch(ctx context.Context, name string, asJSON bool) (err error) {
 	write := writeJSONLine
 	if !asJSON {
 		write = writeWatchLine
-		fmt.Println(watchHeader)
+		if err := writeRow("TIME", "HOLDER", "TOKEN", "SESSION", "REMAINING"); err != nil {
+			return err
+		}
 	}
 	for h, err := range c.Observe(ctx, name) {
 		switch {
@@ -69,19 +71,19 @@ func (a *app) watch(ctx context.Context, name string, asJSON bool) (err error) {
 	return context.Cause(ctx)
 }
 
-// Each line comes by itself, so the columns are as wide as they usually are.
-const watchColumns = "%-12s  %-24s  %-16s  %-26s  %s\n"
-
-var watchHeader = fmt.Sprintf(watchColumns[:len(watchColumns)-1], "TIME", "HOLDER", "TOKEN", "SESSION", "REMAINING")
+// writeRow writes columns that are as wide as they usually are: each line comes by
+// itself.
+func writeRow(columns ...any) error {
+	_, err := fmt.Printf("%-12s  %-24s  %-16v  %-26s  %v\n", columns...)
+	return err
+}
 
 func writeWatchLine(h simba.Holder) error {
 	now := time.Now().Format("15:04:05.000")
 	if !h.Held {
-		_, err := fmt.Printf(watchColumns, now, "(vacant)", "-", "-", "-")
-		return err
+		return writeRow(now, "(vacant)", "-", "-", "-")
 	}
-	_, err := fmt.Printf(watchColumns, now, printable(h.Label), fmt.Sprint(h.Token), h.Session, h.Remaining.Round(100*time.Millisecond))
-	return err
+	return writeRow(now, printable(h.Label), h.Token, h.Session, h.Remaining.Round(100*time.Millisecond))
 }
 
 func writeJSONLine(h simba.Holder) error { return writeObject(os.Stdout, h) }
