@@ -17,10 +17,10 @@ type task struct {
 	restarts int // in all
 }
 
-// startTask begins the work of the current term, unless the term is being handed
-// over or is lost already.
+// startTask begins the work of the current term, unless that is lost already. It is
+// not being handed over either: a handover without a task ends in the same step.
 func (e *election) startTask(ctx actor.Context) {
-	if !e.Works || e.machine.State() != Leader || !e.term.Valid() {
+	if !e.Works || !e.term.Valid() {
 		return
 	}
 	e.task.term, e.task.since = e.term, ctx.Now()
@@ -98,7 +98,7 @@ func (e *election) pause(err error, lasted time.Duration) time.Duration {
 }
 
 func (e *election) restart(ctx actor.Context, m restartNow) {
-	if m.term == e.term && e.machine.State() == Leader && e.task.term == nil {
+	if m.term == e.term {
 		e.task.restarts++
 		e.startTask(ctx)
 	}

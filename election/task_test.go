@@ -194,6 +194,20 @@ func TestRestartIsForItsTermOnly(t *testing.T) {
 	r.wants()
 }
 
+// TestRestartDoesNotOvertakeOnElected of the next term.
+func TestRestartDoesNotOvertakeOnElected(t *testing.T) {
+	r := newRig(t, policies(election.Restart, election.Restart))
+	t1, _ := r.lead()
+	r.tell(election.TaskExited{Term: t1, Err: errBoom})
+	r.lose(t1, term.TakenOver)
+	r.tell(election.CallbackDone{Term: t1})
+	r.sent = nil
+	t2, _ := r.newTerm(lease)
+	r.tell(won(2, t2))
+	r.sleep(time.Second)
+	r.wants(r.elected(t2))
+}
+
 // TestReturnAfterTheDeadline (R44): the session has not said yet that the term is
 // lost, but it is, so the task's return is of no account.
 func TestReturnAfterTheDeadline(t *testing.T) {
@@ -277,5 +291,7 @@ func TestExitOfAnotherTermIsIgnored(t *testing.T) {
 	t1, _ := r.win()
 	r.tell(election.TaskExited{Term: other})
 	r.wants(r.start(t1))
-	r.wantStatus(election.Leader)
+	if s := r.view.Load(); s.Status != election.Leader || !s.Running {
+		t.Errorf("the snapshot is %+v", s)
+	}
 }
