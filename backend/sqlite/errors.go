@@ -38,18 +38,24 @@ var (
 const (
 	codeBusy        = 5
 	codeReadOnly    = 8
+	codeIO          = 10
 	codeCorrupt     = 11
 	codeFull        = 13
 	codeCantOpen    = 14
 	codeNotDatabase = 26
 )
 
+// codeShortRead is an extended one.
+const codeShortRead = codeIO | 2<<8
+
 // code returns the primary result code behind an error, 0 if SQLite had no part
 // in it.
-func code(err error) int {
+func code(err error) int { return extended(err) & 0xff }
+
+func extended(err error) int {
 	var e *sqlite.Error
 	if errors.As(err, &e) {
-		return e.Code() & 0xff
+		return e.Code()
 	}
 	return 0
 }
@@ -67,6 +73,10 @@ func explain(err error) error {
 		return because(ErrFull, err)
 	case codeNotDatabase:
 		return because(ErrNotDatabase, err)
+	case codeIO:
+		if extended(err) == codeShortRead {
+			return fmt.Errorf("SQLite finds less than there should be; if the database was deleted or replaced, end everything that uses it, and remove its -wal and -shm: %w", err)
+		}
 	case codeCantOpen:
 		return fmt.Errorf("SQLite cannot open the file, or make the ones beside it; both need a folder that is writable, and this process file descriptors that are left: %w", err)
 	}

@@ -45,6 +45,21 @@ func (f file) stillAt(path string) error {
 	return nil
 }
 
+// leftBehind returns an error if path names another database, or none, but what is
+// beside it is this one's still. SQLite cannot tell, and would mix the two.
+func (f file) leftBehind(path string) error {
+	if main, err := os.Stat(path); err == nil && same(f[0], main) {
+		return nil
+	}
+	for i, ending := range endings[1:] {
+		if info, err := os.Stat(path + ending); err == nil && same(f[i+1], info) {
+			return fmt.Errorf("%w: %s%s still belongs to the file that was there before; end everything that uses it, and remove its -wal and -shm",
+				ErrReplaced, filepath.Base(path), ending)
+		}
+	}
+	return nil
+}
+
 // usable returns an error if what is at path can be no database that processes may
 // share. It returns nothing if there is nothing yet.
 func usable(path string) (os.FileInfo, error) {

@@ -284,6 +284,50 @@ func TestReplacedFile(t *testing.T) {
 	}
 }
 
+// Where the database was replaced and the files beside it were not, SQLite would
+// mix the old one with the new one.
+func TestReplacedButForTheFilesBeside(t *testing.T) {
+	for name, replace := range map[string]func(path string) error{
+		"deleted": os.Remove,
+		"replaced": func(path string) error {
+			other := fresh(t, system())
+			if err := other.Close(); err != nil {
+				return err
+			}
+			return os.Rename(other.path, path)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := fresh(t, system())
+			session := s.session(time.Hour)
+			s.win(session, "name")
+			if err := replace(s.path); err != nil {
+				t.Fatal(err)
+			}
+			before, _ := os.ReadFile(s.path)
+			s.writer.trusted = time.Time{} // a few milliseconds later
+			_, err := s.Renew(s.ctx, session, 0, false)
+			s.fails(err, ErrReplaced)
+			_, err = s.Open(s.ctx, time.Hour, "label")
+			s.fails(err, ErrReplaced)
+			if !strings.Contains(err.Error(), "remove its -wal and -shm") {
+				t.Errorf("the error does not help: %v", err)
+			}
+			if after, _ := os.ReadFile(s.path); !bytes.Equal(before, after) {
+				t.Error("the new file was changed")
+			}
+			for _, ending := range endings[1:] {
+				if err := os.Remove(s.path + ending); err != nil {
+					t.Fatal(err)
+				}
+			}
+			again := s.session(time.Hour)
+			s.win(again, "name")
+			s.renew(again)
+		})
+	}
+}
+
 // The files beside the database keep its users apart. Without one of them, those
 // who come later would not know of those who are there.
 func TestFilesBesideAreDeleted(t *testing.T) {

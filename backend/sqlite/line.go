@@ -151,9 +151,8 @@ func (l *line) write(ctx context.Context, durable bool, f func(t *tx) error) err
 // looks whether the file is still there. unlock must be called after the
 // transaction.
 func (l *line) begin(ctx context.Context) (unlock func(), err error) {
-	try := func() error { _, err := l.conn.exec("BEGIN IMMEDIATE"); return err }
 	if time.Now().Before(l.trusted) {
-		if err := try(); !busy(err) {
+		if err := l.lock(); !busy(err) {
 			return func() {}, err
 		}
 	}
@@ -163,7 +162,7 @@ func (l *line) begin(ctx context.Context) (unlock func(), err error) {
 		return nil, err
 	}
 	err = l.store.retry(ctx, func() error {
-		err := try()
+		err := l.lock()
 		waited = waited || busy(err)
 		return err
 	})
@@ -181,6 +180,15 @@ func (l *line) begin(ctx context.Context) (unlock func(), err error) {
 		l.trusted = time.Now().Add(trust)
 	}
 	return unlock, nil
+}
+
+// lock begins a transaction that has the write lock.
+func (l *line) lock() error {
+	_, err := l.conn.exec("BEGIN IMMEDIATE")
+	if err != nil && !busy(err) {
+		return errors.Join(err, l.drop())
+	}
+	return err
 }
 
 // rollback leaves the transaction. If that fails, for example because SQLite has

@@ -19,6 +19,10 @@ import (
 
 // Store is an open database. It is safe for concurrent use, and one is enough for
 // all clients of a process.
+//
+// A call ends soon after its context is done, whatever other processes do. An error
+// that says "not done" means that nothing has happened and nothing will. What
+// cannot be given up is a write that the disk does not answer.
 type Store struct {
 	path string // absolute, without symbolic links
 	environment
@@ -146,8 +150,13 @@ func (s *Store) file() file {
 // adopt makes the store use the file that is at its path now, if it does not yet.
 // It is the writer's turn, which gets a connection; the other lines follow.
 func (s *Store) adopt(ctx context.Context) error {
-	if f := s.file(); f[0] != nil && f.stillAt(s.path) == nil {
-		return nil
+	if old := s.file(); old[0] != nil {
+		if old.stillAt(s.path) == nil {
+			return nil
+		}
+		if err := old.leftBehind(s.path); err != nil {
+			return err
+		}
 	}
 	c, err := s.setUp(ctx)
 	if err != nil {
