@@ -170,6 +170,9 @@ func (nobody) String() string     { return "nobody" }
 // askSession asks the session for something that needs the backend. A client that
 // closes does not wait for that, so neither does the caller.
 func (c *Client) askSession(ctx context.Context, msg actor.Message) (actor.Message, error) {
+	if c.closing.Err() != nil {
+		return nil, ErrClosed
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(c.closing, func() { cancel(ErrClosed) })()

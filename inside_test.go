@@ -178,6 +178,16 @@ func TestUsingTheClientFromWithinATask(t *testing.T) {
 			if _, err := p.Holders(ctx, "lock"); err != nil {
 				return err
 			}
+			e, err := p.Elect("other", simba.Listener{})
+			if err != nil {
+				return err
+			}
+			e.Stop(ctx) // which does not wait, in here
+			<-e.Done()
+			var stopped *simba.StoppedError
+			if err := e.StepDown(ctx, 0); !errors.As(err, &stopped) {
+				t.Errorf("StepDown says %v", err)
+			}
 			return l.Release(ctx)
 		})
 		if err != nil {

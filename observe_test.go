@@ -58,6 +58,15 @@ func TestObserveSeesEveryChange(t *testing.T) {
 				}
 			}
 		}
+		// Right after a vacancy, which is when the next one comes, it looks often.
+		time.Sleep(50 * time.Millisecond)
+		l := must(b.Lock(t.Context(), "n"))
+		begin := time.Now()
+		if o := <-seen; o.holder.Token != l.Token() || o.at.Sub(begin) > 100*time.Millisecond {
+			t.Errorf("%+v, %v after it was taken", o, o.at.Sub(begin))
+		}
+		l.Release(t.Context())
+		<-seen
 		// By expiry it is vacant as well.
 		must(a.Lock(t.Context(), "n"))
 		<-seen
@@ -110,9 +119,9 @@ func TestObserveYieldsAnErrorOnce(t *testing.T) {
 			if o := <-seen; o.err == nil || o.holder.Name != "n" || o.holder.Held {
 				t.Errorf("%+v", o)
 			}
-			time.Sleep(time.Hour)
+			time.Sleep(5 * time.Minute)
 			if len(seen) != 0 {
-				t.Errorf("%d more in an hour of errors: %+v", len(seen), <-seen)
+				t.Errorf("%d more in minutes of errors: %+v", len(seen), <-seen)
 			}
 			watcher.way.heal()
 			begin := time.Now()
@@ -130,9 +139,10 @@ func TestObserveEnds(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := watch(ctx, p, "n")
 		<-seen
+		begin := time.Now()
 		cancel()
-		if o, more := <-seen; more {
-			t.Errorf("after the context is done: %+v", o)
+		if o, more := <-seen; more || time.Since(begin) != 0 {
+			t.Errorf("after the context is done: %+v, %v later", o, time.Since(begin))
 		}
 		for h, err := range p.Observe(canceled, "n") {
 			t.Errorf("with a context that is done: %+v, %v", h, err)
@@ -160,9 +170,10 @@ func TestObserveEnds(t *testing.T) {
 		if o := <-seen; !errors.Is(o.err, errCut) {
 			t.Errorf("%+v", o)
 		}
+		begin = time.Now()
 		p.Close(t.Context())
-		if o := <-seen; o.err != simba.ErrClosed {
-			t.Errorf("%+v", o)
+		if o := <-seen; o.err != simba.ErrClosed || o.at != begin {
+			t.Errorf("%+v, %v after Close", o, o.at.Sub(begin))
 		}
 		if o, more := <-seen; more {
 			t.Errorf("after the last: %+v", o)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/simba-go/simba/actor"
@@ -70,9 +71,8 @@ func (l *lookout) start(ctx actor.Context) {
 	l.watching, l.cancel, l.since = watching, cancel, ctx.Now()
 	self := ctx.Self()
 	seen := func(names ...string) {
-		// A driver may be late; what nobody wants any more stays here.
-		if s := l.wanted(names); len(s) > 0 && watching.Err() == nil {
-			self.Tell(&sighting{names: s})
+		if watching.Err() == nil { // a driver may be late
+			self.Tell(&sighting{names: slices.Clone(names)})
 		}
 	}
 	ctx.Go(func(life context.Context) actor.Message {
@@ -85,18 +85,6 @@ func (l *lookout) start(ctx actor.Context) {
 		}
 		return &watchEnded{err: err}
 	})
-}
-
-// wanted copies those of names that are in the set. It is called from outside of
-// the actor, and so it must not touch anything else.
-func (l *lookout) wanted(names []string) []string {
-	var wanted []string
-	for _, name := range names {
-		if l.set.Has(name) {
-			wanted = append(wanted, name)
-		}
-	}
-	return wanted
 }
 
 func (l *lookout) notify(ctx actor.Context, m *sighting) { l.audience.Notify(ctx, m.names...) }

@@ -214,6 +214,36 @@ func TestWinAfterTheDeadline(t *testing.T) {
 	check(t, "token", o.term().Token(), 8)
 }
 
+// What the backend says to a session that has ended is not about the next one: it
+// does not end that, and a win is given back on behalf of the old one.
+func TestAnswerToAnEndedSession(t *testing.T) {
+	for _, late := range []func(m *backend.AcquireRequest) *backend.AcquireAnswer{
+		func(m *backend.AcquireRequest) *backend.AcquireAnswer {
+			return &backend.AcquireAnswer{ID: m.ID, Err: backend.ErrExpired}
+		},
+		func(m *backend.AcquireRequest) *backend.AcquireAnswer { return answerWon(m, 7) },
+		func(m *backend.AcquireRequest) *backend.AcquireAnswer { return answerHeld(m) },
+	} {
+		r := newLiveRig(t)
+		r.passUntil(0, local-time.Second)
+		o := r.join("x")
+		o.contend(1)
+		m := take[*backend.AcquireRequest](r)
+		r.RunFor(time.Second + 2*params.MinBackoff)
+		r.open(params.Lease)
+		next := take[*backend.AcquireRequest](r)
+		heard[session.Lost](o)
+		r.tell(late(m))
+		check(t, "state", r.state(), session.Live)
+		check(t, "heard", len(o.got), 0)
+		for _, m := range all[*backend.ReleaseRequest](r) {
+			check(t, "released", fmt.Sprint(m.Session, m.Leases), "session-1[{x 7}]")
+		}
+		r.acquired(next, 8)
+		check(t, "token", o.term().Token(), 8)
+	}
+}
+
 // R28: an answer that was overtaken by the release of the very lease that it names
 // would be a term without a lease, whether the release is pending or confirmed.
 func TestWinThatWasReleasedAlready(t *testing.T) {

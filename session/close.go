@@ -5,7 +5,6 @@ import (
 
 	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/backend"
-	"github.com/simba-go/simba/observe"
 	"github.com/simba-go/simba/term"
 )
 
@@ -48,14 +47,14 @@ func (s *session) close(ctx actor.Context, replyTo actor.Ref) {
 
 // shut ends everything here, before the backend hears of it (R4, R23).
 func (s *session) shut(ctx actor.Context) {
-	s.step(ctx, CloseAsked)
 	s.opening.drop()
-	if s.id != "" {
+	if s.id == "" {
+		s.step(ctx, CloseAsked)
+		s.publish()
+	} else {
 		s.ending.session = s.id
 		s.ending.until, _ = s.deadline.At()
-		s.deadline.Latch() // before anybody is told
-		s.Sink(observe.SessionEnded{Session: s.id, Reason: term.Stopped})
-		s.forget(ctx, term.Stopped)
+		s.retire(ctx, CloseAsked, term.Stopped)
 		s.sendClose(ctx)
 	}
 	for _, name := range sortedKeys(s.owners) {
@@ -66,7 +65,6 @@ func (s *session) shut(ctx actor.Context) {
 	}
 	s.unwatchAll(ctx)
 	s.refuseWaiting(ctx)
-	s.publish()
 }
 
 // refuseWaiting answers those who wait for what will never come.

@@ -232,6 +232,43 @@ func TestEndOfTheActor(t *testing.T) {
 	})
 }
 
+// Whoever hears of a change finds it in the snapshot.
+func TestSnapshotComesFirst(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		end    func(r *rig, o *owner, tm *term.Term)
+		state  session.State
+		leases int
+	}{
+		{"deadline passed", func(r *rig, _ *owner, _ *term.Term) { r.RunFor(local) }, session.Opening, 0},
+		{"taken over", func(r *rig, _ *owner, _ *term.Term) { r.renewed(r.renewal(), 1, backend.Lease{Name: "y", Token: 7}) }, session.Live, 1},
+		{"released", func(r *rig, o *owner, tm *term.Term) {
+			o.release(tm)
+			r.tell(&backend.ReleaseAnswer{ID: take[*backend.ReleaseRequest](r).ID})
+		}, session.Live, 1},
+		{"closed", func(r *rig, _ *owner, _ *term.Term) { r.ask(session.Close{}) }, session.Closed, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newLiveRig(t)
+			o, tm := r.lead("x", 7)
+			r.lead("y", 7)
+			check(t, "leases when it was told that it won", o.saw[0].Leases, 1)
+			sink := r.sink
+			r.sink = func(e observe.Event) {
+				if _, ok := e.(observe.SessionEnded); ok {
+					check(t, "state when the end of the session is told", r.state(), tt.state)
+				}
+				sink(e)
+			}
+			tt.end(r, o, tm)
+			last := o.saw[len(o.saw)-1]
+			check(t, "times told", len(o.saw), 2)
+			check(t, "state when it was told", last.State, tt.state)
+			check(t, "leases when it was told", last.Leases, tt.leases)
+		})
+	}
+}
+
 // What a session does not know is reported as a bug.
 func TestUnknownMessages(t *testing.T) {
 	for _, msg := range []actor.Message{"hello", actor.NewRequest("hello", nobody{}), backend.Vacated{}} {

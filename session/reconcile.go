@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/simba-go/simba/actor"
@@ -27,16 +28,19 @@ func (s *session) endMissing(ctx actor.Context, leases []backend.Lease, seq uint
 	for _, l := range leases {
 		listed[l.Name] = l.Token
 	}
-	var missing []string
+	var missing []*held
 	for name, h := range s.held {
 		if h.since < seq && listed[name] != h.term.Token() {
-			missing = append(missing, name)
+			missing = append(missing, h)
+			delete(s.held, name)
 		}
 	}
-	slices.Sort(missing)
-	for _, name := range missing {
-		h := s.held[name]
-		delete(s.held, name)
+	if len(missing) == 0 {
+		return
+	}
+	s.publish()
+	slices.SortFunc(missing, func(a, b *held) int { return cmp.Compare(a.term.Name(), b.term.Name()) })
+	for _, h := range missing {
 		if term.End(h.term, term.TakenOver) {
 			ctx.Send(h.owner.ref, Ended{Term: h.term, Reason: term.TakenOver})
 		}

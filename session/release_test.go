@@ -192,67 +192,78 @@ func answerWon(m *backend.AcquireRequest, token uint64) *backend.AcquireAnswer {
 func TestNothingIsRemembered(t *testing.T) {
 	r := newLiveRig(t)
 	rounds := 0
-	use := func(n int) int {
-		for range n {
-			name := name(rounds)
-			o := r.join(name)
-			o.contend(1)
-			for _, m := range all[*backend.AcquireRequest](r) {
-				switch {
-				case m.Names[0] != name: // an earlier one, for which nobody waits
-				case rounds%7 == 1: // lost
-					r.RunFor(params.RenewInterval)
-				case rounds%7 == 2: // late
-					r.RunFor(params.RenewInterval)
-					r.acquired(m, uint64(rounds+1))
-				case rounds%7 == 3:
-					r.acquired(m, 0)
-				default:
-					r.acquired(m, uint64(rounds+1))
-				}
-			}
-			for _, w := range heard[session.Won](o) {
-				if rounds%7 != 4 {
-					o.release(w.Terms[0])
-				}
-			}
-			r.tell(session.Leave{Name: name})
-			for range 3 {
-				for _, m := range all[*backend.ReleaseRequest](r) {
-					if rounds%7 == 5 {
-						r.tell(&backend.ReleaseAnswer{ID: m.ID, Err: errStore})
-						r.RunFor(2 * params.RenewInterval)
-						continue
-					}
-					r.tell(&backend.ReleaseAnswer{ID: m.ID})
-				}
-			}
-			r.tell(session.Watch{Name: name, Watcher: o})
-			r.tell(session.Unwatch{Name: name, Watcher: o})
-			r.tell(actor.NewRequest(session.Inspect{Names: []string{name}}, nobody{}))
-			r.renewNow()
-			r.requests = nil
-			rounds++
+	check(t, "things remembered after 100 names", r.useNames(&rounds, 100), 0)
+	check(t, "things remembered after 1,000 more", r.useNames(&rounds, 1000), 0)
+	check(t, "sessions ended", len(eventsOf[observe.SessionEnded](r)), 0)
+	for _, want := range []observe.Result{observe.Succeeded, observe.Unknown} {
+		if !slices.ContainsFunc(eventsOf[observe.Released](r), func(e observe.Released) bool { return e.Result == want }) ||
+			!slices.ContainsFunc(eventsOf[observe.Attempted](r), func(e observe.Attempted) bool { return e.Result == want }) {
+			t.Errorf("no call was %q", want)
 		}
-		// Until the last call that might be answered late is forgotten.
-		for end := r.Now().Add(3 * params.Lease); r.Now() < end; {
-			r.RunFor(100 * time.Millisecond)
-			r.renewNow()
-			for _, m := range all[*backend.ReleaseRequest](r) {
-				r.tell(&backend.ReleaseAnswer{ID: m.ID})
-			}
-		}
-		return session.Footprint(r.behavior)
 	}
-	check(t, "things remembered after 100 names", use(100), 0)
-	check(t, "things remembered after 1,000 more", use(1000), 0)
-	check(t, "sessions", len(eventsOf[observe.SessionOpened](r)), 1)
 }
 
-// renewNow answers the renewal that is under way with a new revision that lists
-// nothing.
-func (r *rig) renewNow() {
-	for _, m := range all[*backend.RenewRequest](r) {
-		r.tell(&backend.RenewAnswer{ID: m.ID, Renewal: backend.Renewal{Remaining: params.Lease, Revision: 1}})
+// useNames uses n new names, and returns how much the session remembers of them
+// when the last call that might be answered late is forgotten.
+func (r *rig) useNames(rounds *int, n int) int {
+	for range n {
+		r.useName(*rounds)
+		*rounds++
+	}
+	for range 10 {
+		r.live(params.Lease / 3)
+		for _, m := range all[*backend.ReleaseRequest](r) {
+			r.tell(&backend.ReleaseAnswer{ID: m.ID})
+		}
+	}
+	return session.Footprint(r.behavior)
+}
+
+// useName joins, contends, wins perhaps, releases perhaps, and leaves.
+func (r *rig) useName(round int) {
+	name, token, fate := name(round), uint64(round+1), round%7
+	o := r.join(name)
+	o.contend(1)
+	for _, m := range all[*backend.AcquireRequest](r) {
+		switch {
+		case m.Names[0] != name: // an earlier one, for which nobody waits
+		case fate == 1: // lost
+			r.live(params.RenewInterval)
+		case fate == 2: // late
+			r.live(params.RenewInterval)
+			r.acquired(m, token)
+		case fate == 3:
+			r.acquired(m, 0)
+		default:
+			r.acquired(m, token)
+		}
+	}
+	for _, w := range heard[session.Won](o) {
+		if fate != 4 {
+			o.release(w.Terms[0])
+		}
+	}
+	r.tell(session.Leave{Name: name})
+	for range 3 {
+		for _, m := range all[*backend.ReleaseRequest](r) {
+			if fate == 5 {
+				r.tell(&backend.ReleaseAnswer{ID: m.ID, Err: errStore})
+				r.live(params.RenewInterval)
+				continue
+			}
+			r.tell(&backend.ReleaseAnswer{ID: m.ID})
+		}
+	}
+	r.tell(session.Watch{Name: name, Watcher: o})
+	r.tell(session.Unwatch{Name: name, Watcher: o})
+	r.tell(actor.NewRequest(session.Inspect{Names: []string{name}}, nobody{}))
+	r.live(time.Millisecond)
+}
+
+// live lets time pass, in which all renewals are answered, and list nothing.
+func (r *rig) live(d time.Duration) {
+	for end := r.Now().Add(d); r.Now() < end; {
+		r.RunFor(min(end.Sub(r.Now()), 100*time.Millisecond))
+		r.keepAlive()
 	}
 }

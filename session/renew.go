@@ -249,11 +249,7 @@ func (s *session) checkDeadline(ctx actor.Context) bool {
 // (R2): at once, unless this one has never been renewed. A backend that grants
 // sessions and does not know them afterwards would be asked without a pause.
 func (s *session) end(ctx actor.Context, e Event, reason term.Reason) {
-	s.deadline.Latch() // before anybody is told
-	s.step(ctx, e)
-	s.Sink(observe.SessionEnded{Session: s.id, Reason: reason})
-	s.forget(ctx, reason)
-	s.publish()
+	s.retire(ctx, e, reason)
 	if s.tries == 0 {
 		s.open(ctx)
 		return
@@ -261,10 +257,15 @@ func (s *session) end(ctx actor.Context, e Event, reason term.Reason) {
 	ctx.After(s.Params.backoff(ctx, s.tries-1), openNow{})
 }
 
-// forget drops everything that belonged to the incarnation, whose deadline has
-// been latched.
-func (s *session) forget(ctx actor.Context, reason term.Reason) {
+// retire ends the incarnation and drops everything that belonged to it. First, no
+// term is valid any more; then the snapshot shows it; then people are told.
+func (s *session) retire(ctx actor.Context, e Event, reason term.Reason) {
+	s.deadline.Latch()
+	s.step(ctx, e)
+	id := s.id
 	s.id, s.deadline = "", nil
+	s.publish()
+	s.Sink(observe.SessionEnded{Session: id, Reason: reason})
 	s.renewing.drop()
 	s.nextRenew.Stop()
 	s.atDeadline.Stop()

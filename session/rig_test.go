@@ -159,10 +159,17 @@ type owner struct {
 	rig   *rig
 	names []string
 	got   []actor.Message
+	saw   []session.Snapshot // when it got them
 }
 
-func (o *owner) Tell(msg actor.Message) { o.got = append(o.got, msg) }
-func (o *owner) String() string         { return fmt.Sprintf("owner of %v", o.names) }
+func (o *owner) Tell(msg actor.Message) {
+	o.got = append(o.got, msg)
+	if o.rig != nil {
+		o.saw = append(o.saw, *o.rig.view.Load())
+	}
+}
+
+func (o *owner) String() string { return fmt.Sprintf("owner of %v", o.names) }
 
 // join takes names for an owner.
 func (r *rig) join(names ...string) *owner {

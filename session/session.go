@@ -236,14 +236,19 @@ func (s *session) newCall(ctx actor.Context, timeout time.Duration) backend.Call
 	return backend.Call{ID: s.lastID, ReplyTo: ctx.Self(), Timeout: timeout}
 }
 
-// publish shows the session's state to whoever looks.
+// publish shows the session's state to whoever looks. It comes before others are
+// told of a change, for they may look.
 func (s *session) publish() {
 	if s.View == nil {
 		return
 	}
+	leases := len(s.held)
+	if s.id == "" {
+		leases = 0 // they are about to end
+	}
 	s.View.Store(&Snapshot{
 		Session: s.id, State: s.machine.State(), Deadline: s.deadline,
-		Interval: s.interval, Leases: len(s.held), LastErr: s.lastErr,
+		Interval: s.interval, Leases: leases, LastErr: s.lastErr,
 	})
 }
 
