@@ -225,6 +225,34 @@ func TestOnce(t *testing.T) {
 	r.wantEvents()
 }
 
+// TestFreeBeforeAnswered: whoever hears that the lock is not to be had can try again
+// at once, for the names have been given back by then.
+func TestFreeBeforeAnswered(t *testing.T) {
+	tests := map[string][]any{
+		"once":    {lock.Acquire{Once: true}, session.Lost{Candidacy: 1, Holders: []backend.Holder{held("a")}}},
+		"abandon": {lock.Acquire{}, lock.Abandon{}},
+		"release": {lock.Acquire{}, lock.Release{}},
+	}
+	for name, msgs := range tests {
+		s := &sandbox{}
+		s.lock = lock.New(lock.Config{Names: []string{"a"}, Sink: observe.Discard})
+		s.answered = func() {
+			if len(s.sent) == 0 || s.sent[len(s.sent)-1] != leave("a") {
+				t.Errorf("%s: answered when it had sent %v", name, s.sent)
+			}
+		}
+		for _, msg := range msgs {
+			if _, lost := msg.(session.Lost); !lost {
+				msg = actor.NewRequest(msg, &s.caller)
+			}
+			s.give(msg)
+		}
+		if len(s.caller.answers) == 0 {
+			t.Errorf("%s: there was no answer", name)
+		}
+	}
+}
+
 // TestOnceFails when the attempt does.
 func TestOnceFails(t *testing.T) {
 	r := newRig(t)
@@ -475,15 +503,19 @@ func TestAbort(t *testing.T) {
 // sandbox runs a behaviour without a runtime, so that its bugs can be contained.
 type sandbox struct {
 	actor.Context
-	lock   actor.Behavior
-	sent   []any
-	caller caller
+	lock     actor.Behavior
+	sent     []any
+	caller   caller
+	answered func() // if set, is called before each answer
 }
 
 func (s *sandbox) Now() actor.Instant { return 0 }
 func (s *sandbox) Stop()              {}
 func (s *sandbox) Send(to actor.Ref, msg actor.Message) {
 	if to == actor.Ref(&s.caller) {
+		if s.answered != nil {
+			s.answered()
+		}
 		s.caller.Tell(msg)
 		return
 	}

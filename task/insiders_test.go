@@ -135,6 +135,33 @@ func TestCallbacksAreInside(t *testing.T) {
 	}
 }
 
+// TestWorkerIsInsideOnlyMeanwhile: a goroutine of the user's pool that has run a
+// callback is outside again, also if that has panicked.
+func TestWorkerIsInsideOnlyMeanwhile(t *testing.T) {
+	var s *stage
+	work, after := make(chan func()), make(chan bool)
+	go func() {
+		for f := range work {
+			f()
+			after <- s.host.Insiders.Inside(context.Background())
+		}
+	}()
+	defer close(work)
+	s = newStage(t, task.HostConfig{
+		Executor: func(f func()) error { work <- f; return nil },
+		Listener: task.Listener{OnRevoked: func(context.Context, *term.Term, term.Reason) { panic("leaves abruptly") }},
+	})
+	s.elected()
+	if <-after {
+		t.Error("inside after OnElected has returned")
+	}
+	s.revoked(term.Stopped)
+	if <-after {
+		t.Error("inside after OnRevoked has panicked")
+	}
+	s.running.Wait()
+}
+
 // TestExecutorIsInside, because the engine's loop waits for it.
 func TestExecutorIsInside(t *testing.T) {
 	var s *stage

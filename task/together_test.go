@@ -165,7 +165,7 @@ func TestDeafTaskAfterALoss(t *testing.T) {
 }
 
 // TestManyTogether lets clients lead, step down, stop, be cut off and lead again for
-// an hour, with tasks that take their time or are deaf, on real goroutines. Whenever
+// a while, with tasks that take their time or are deaf, on real goroutines. Whenever
 // a task starts, every other one's term is over.
 func TestManyTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestManyTogether(t *testing.T) {
 			clients.Go(func() { w.live(fmt.Sprintf("client %d", i), clock, &flaky{Store: store}) })
 		}
 		clients.Wait()
-		if w.starts < 100 || w.overruns == 0 || w.lost == 0 {
+		if w.starts < 30 || w.overruns == 0 || w.lost == 0 {
 			t.Errorf("only %d tasks have started, %d were deaf, and %d terms were lost", w.starts, w.overruns, w.lost)
 		}
 		t.Logf("seed %d: %d tasks have started, %d were deaf, and %d terms were lost", seed, w.starts, w.overruns, w.lost)
@@ -233,7 +233,7 @@ func (w *watcher) live(name string, clock actor.Clock, store *flaky) {
 		OnElected: func(_ context.Context, t *term.Term) { w.elected(name, t, &quiet) },
 		OnRevoked: func(_ context.Context, t *term.Term, r term.Reason) { w.revoked(name, t, r, &quiet) },
 	}
-	for end := time.Now().Add(time.Hour); time.Now().Before(end); {
+	for end := time.Now().Add(20 * time.Minute); time.Now().Before(end); {
 		h := c.elect("billing", listener, func(ctx context.Context, t *term.Term) error { return w.task(ctx, name, t) },
 			policies[w.draw(len(policies))])
 		for range 1 + w.draw(6) {
