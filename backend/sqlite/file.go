@@ -123,6 +123,10 @@ func resolve(path string) (string, error) {
 // would make two stores out of one.
 func resolveNew(path string) (string, error) {
 	if _, err := os.Lstat(path); err == nil {
+		// Another process may have created it a moment ago.
+		if resolved, err := filepath.EvalSymlinks(path); err == nil {
+			return resolved, nil
+		}
 		return "", errors.New("it is a symbolic link to nothing; create what it points to, or remove it")
 	}
 	folder, err := filepath.EvalSymlinks(filepath.Dir(path))

@@ -379,3 +379,19 @@ func TestFullDatabase(t *testing.T) {
 		t.Errorf("with space again: %v", err)
 	}
 }
+
+// Between the two looks that resolve takes at a path, another process may have
+// created the file.
+func TestResolveMeetsACreation(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "leases.db")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := resolveNew(path); err != nil || got != want {
+		t.Errorf("resolveNew of a file that is there by now: %q, %v; want %q", got, err, want)
+	}
+}

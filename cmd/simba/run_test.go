@@ -130,8 +130,10 @@ func TestRunSurvivesTheStore(t *testing.T) {
 	w := newWorld(t)
 	p := w.start("run", "x", "--lease", shortLease, "--", "sh", "-c", `trap "echo asked; exit 0" TERM; echo "begin $SIMBA_TOKEN"; while :; do read line; done`)
 	token := p.begins()
-	if err := os.Rename(w.path("leases.db"), w.path("gone")); err != nil {
-		t.Fatal(err)
+	for _, ending := range []string{"", "-wal", "-shm"} { // which belong together
+		if err := os.Rename(w.path("leases.db"+ending), w.path("gone"+ending)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	p.expect("asked")
 	if next := p.begins(); next <= token { // in a new file
