@@ -205,6 +205,9 @@ func (c *contender) live(ended <-chan struct{}) error {
 	for c.valid() {
 		select {
 		case <-ended:
+			if c.token != 0 {
+				c.write("end", c.store.clock.Now(), 0) // R23: closing frees the lease
+			}
 			return c.store.CloseSession(context.Background(), c.session)
 		default:
 		}
