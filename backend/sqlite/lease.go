@@ -94,7 +94,7 @@ func (a *acquisition) run(t *tx) error {
 	if err != nil {
 		return err
 	}
-	if err := t.look(a.names, func(i int, l lease) { a.judge(&a.outcomes[i], l, t.now) }); err != nil {
+	if err := t.look(a.names, func(i int, l lease) { a.judge(&a.outcomes[i], l, t.now()) }); err != nil {
 		return err
 	}
 	if len(a.vacant) == 0 || a.all && a.lost {

@@ -110,7 +110,26 @@ func (l *line) read(ctx context.Context, f func(c *conn) error) error {
 // tx is a transaction that holds the database's only write lock.
 type tx struct {
 	*conn
-	now actor.Instant
+	clock actor.Clock
+	time  actor.Instant // if asked
+	asked bool
+}
+
+// now is the time of the transaction.
+//
+// The clock is read under the lock. Read before it, it would be stale by however
+// long the lock took, and a session that has expired meanwhile could be renewed
+// after its leases were taken.
+//
+// A process that is stopped from here on still holds the lock, so nobody takes
+// anything meanwhile. When it goes on and commits, what it writes is based on a
+// time in the past, which is safe: a deadline counts from then, and so it comes
+// early, never late; and whoever had expired by then has expired.
+func (t *tx) now() actor.Instant {
+	if !t.asked {
+		t.time, t.asked = t.clock.Now(), true
+	}
+	return t.time
 }
 
 // write runs f in a transaction. If f returns an error, the transaction leaves no
@@ -129,15 +148,7 @@ func (l *line) write(ctx context.Context, durable bool, f func(t *tx) error) err
 		return err
 	}
 	defer unlock()
-	// The clock is read under the lock. Read before it, it would be stale by
-	// however long the lock took, and a session that has expired meanwhile could
-	// be renewed after its leases were taken.
-	//
-	// A process that is stopped from here on still holds the lock, so nobody takes
-	// anything meanwhile. When it goes on and commits, what it writes is based on a
-	// time in the past, which is safe: a deadline counts from then, and so it comes
-	// early, never late; and whoever had expired by then has expired.
-	err = f(&tx{conn: l.conn, now: l.store.clock.Now()})
+	err = f(&tx{conn: l.conn, clock: l.store.clock})
 	if err != nil && !isExpired(err) {
 		return errors.Join(err, l.rollback())
 	}

@@ -238,8 +238,8 @@ func TestRenewalHasItsOwnConnection(t *testing.T) {
 	s := fresh(t, system())
 	session := s.session(time.Hour)
 	s.writer.turn <- struct{}{} // somebody's, for as long as it takes
+	defer s.writer.leave()
 	s.renew(session)
-	s.writer.leave()
 }
 
 // Locks that SQLite has in this process are not lost by what the process does to

@@ -59,7 +59,7 @@ func (t *tx) open(id string, lease time.Duration, label string) error {
 	if err := t.sweep(id); err != nil {
 		return err
 	}
-	_, err := t.exec(insertSession, id, label, int64(lease), int64(t.now.Add(lease)))
+	_, err := t.exec(insertSession, id, label, int64(lease), int64(t.now().Add(lease)))
 	return err
 }
 
@@ -69,7 +69,7 @@ func (t *tx) sweep(id string) error {
 	var dead []string
 	err := t.query(func(r row) {
 		s := session{id: r.text(0), lease: time.Duration(r.number(1)), deadline: actor.Instant(r.number(2))}
-		if !s.alive(t.now) {
+		if !s.alive(t.now()) {
 			dead = append(dead, s.id)
 		}
 	}, selectSome, id)
@@ -93,7 +93,7 @@ func (t *tx) living(id string) (s session, err error) {
 	err = t.query(func(r row) {
 		s = session{id: id, lease: time.Duration(r.number(0)), deadline: actor.Instant(r.number(1)), revision: r.number(2)}
 	}, selectSession, id)
-	if err != nil || s.alive(t.now) {
+	if err != nil || s.alive(t.now()) {
 		return s, err
 	}
 	if s.id != "" {
@@ -120,7 +120,7 @@ func (t *tx) renew(id string, known uint64, full bool) (backend.Renewal, error) 
 	if err != nil {
 		return backend.Renewal{}, err // R2: there is no way back
 	}
-	if _, err := t.exec(renewSession, int64(t.now.Add(s.lease)), id); err != nil {
+	if _, err := t.exec(renewSession, int64(t.now().Add(s.lease)), id); err != nil {
 		return backend.Renewal{}, err
 	}
 	r := backend.Renewal{Remaining: s.lease, Revision: uint64(s.revision)}

@@ -87,18 +87,26 @@ func TestWatchNoticesThisProcess(t *testing.T) {
 	a, b := s.session(time.Hour), s.session(time.Hour)
 	token := s.win(a, "a")
 	s.win(b, "b")
-	wake := s.signal()
 	w := s.watch("a", "b", "never held")
 	w.hears("never held")
+	woken := func(signal <-chan struct{}) {
+		t.Helper()
+		select {
+		case <-signal:
+		default:
+			t.Error("no watch was woken")
+		}
+	}
+	released := s.signal()
 	s.free(a, "a", token)
+	woken(released)
 	w.hears("a")
-	<-wake
-	wake = s.signal()
+	closed := s.signal()
 	if err := s.CloseSession(s.ctx, b); err != nil {
 		t.Fatal(err)
 	}
+	woken(closed)
 	w.hears("b")
-	<-wake
 }
 
 // A name that is taken and freed between two looks is told of again; one that stays
@@ -156,10 +164,12 @@ func TestWatchDoesNotSpin(t *testing.T) {
 	env := system()
 	env.clock = recorder{env.clock, func() { reads.Add(1) }}
 	watcher := opened(t, s.path, env)
+	// What must not happen is given some time to. If it does not, no time is too
+	// short.
+	const idle = 200 * time.Millisecond
 	w := watcher.watch()
-	for range 20 {
-		s.renew(session)
-	}
+	s.renew(session)
+	time.Sleep(idle)
 	if n := reads.Load(); n > 0 {
 		t.Errorf("without names, it looked %d times", n)
 	}
@@ -171,6 +181,7 @@ func TestWatchDoesNotSpin(t *testing.T) {
 		s.renew(session)
 		eventually(t, "it looks", func() bool { return reads.Load() > before })
 	}
+	time.Sleep(idle)
 	// Each look reads the clock, and so does each wait, which begins at once.
 	if n := reads.Load(); n > 2*(changes+2) {
 		t.Errorf("it read the clock %d times for %d changes", n, changes)
