@@ -293,6 +293,21 @@ func TestContendDuringWin(t *testing.T) {
 	check(t, "token", o.term().Token(), 8)
 }
 
+// The same, and the lease turns out to be lost before its owner has heard of it.
+func TestContendDuringWinThatIsLost(t *testing.T) {
+	r := newLiveRig(t)
+	o := r.join("x")
+	o.contend(1)
+	r.acquired(take[*backend.AcquireRequest](r), 7)
+	r.tell(session.Withdraw{Name: "x"})
+	o.contend(2)
+	none[*backend.AcquireRequest](r)
+	r.renewed(r.renewal(), 1)
+	check(t, "reason", o.term().Reason(), term.TakenOver)
+	r.acquired(take[*backend.AcquireRequest](r), 8)
+	check(t, "token", o.term().Token(), 8)
+}
+
 // R30: what is answered twice is won once.
 func TestWonTwice(t *testing.T) {
 	r := newLiveRig(t)
@@ -357,6 +372,19 @@ func TestAllFlightsHang(t *testing.T) {
 	if !slices.Contains(asked, "x") {
 		t.Errorf("then the backend was asked for %v, want x as well", asked)
 	}
+}
+
+// Hung calls of a session that has ended do not hold up the next one.
+func TestFlightsEndWithTheSession(t *testing.T) {
+	r := newLiveRig(t)
+	r.passUntil(0, local-time.Second)
+	for i := range session.MaxFlights {
+		r.join(name(i)).contend(1)
+	}
+	check(t, "calls", len(all[*backend.AcquireRequest](r)), session.MaxFlights)
+	r.RunFor(time.Second + 2*params.MinBackoff)
+	r.open(params.Lease)
+	check(t, "names in the next call", len(take[*backend.AcquireRequest](r).Names), session.MaxFlights)
 }
 
 // An answer for another number of names cannot be told apart by name: nobody wins

@@ -22,6 +22,7 @@ func TestClose(t *testing.T) {
 	r.acquired(take[*backend.AcquireRequest](r), 0)
 	releasing, tm2 := r.lead("z", 8)
 	releasing.release(tm2)
+	r.tell(session.Watch{Name: "v", Watcher: waits})
 	r.requests = nil
 
 	reason := term.None
@@ -43,7 +44,7 @@ func TestClose(t *testing.T) {
 		t.Errorf("the candidate heard %v, want a ClosedError", lost)
 	}
 	check(t, "releases settled", len(heard[session.Settled](releasing)), 1)
-	check(t, "unwatched", fmt.Sprint(take[*backend.WatchRequest](r).Remove), "[y]")
+	check(t, "unwatched", fmt.Sprint(take[*backend.WatchRequest](r).Remove), "[v y]")
 	again := r.ask(session.Close{})
 	r.tell(&backend.CloseAnswer{ID: m.ID})
 	check(t, "answer", reply.Answer, (any)(session.Done{}))

@@ -44,35 +44,83 @@ func TestRelease(t *testing.T) {
 // the session lives. What was sent is not changed by that.
 func TestReleaseIsRetried(t *testing.T) {
 	r := newLiveRig(t)
-	o, tm := r.lead("x", 7)
-	p, tm2 := r.lead("y", 8)
-	o.release(tm)
-	p.release(tm2) // gathers behind the first call
+	// As many as leave room behind them in memory, which must not be used.
+	const n = 11
+	var owners []*owner
+	var terms []*term.Term
+	for i := range n + 1 {
+		o, tm := r.lead(name(i), 7)
+		term.End(tm, term.Stopped)
+		owners, terms = append(owners, o), append(terms, tm)
+	}
+	for i := range n {
+		r.session.Tell(session.Release{Term: terms[i]})
+	}
+	r.RunFor(0)
 	first := take[*backend.ReleaseRequest](r)
 	sent := slices.Clone(first.Leases)
+	check(t, "leases in the first call", len(sent), n)
+	r.tell(session.Release{Term: terms[n]}) // gathers behind the first call
 	none[*backend.ReleaseRequest](r)
 	r.tell(&backend.ReleaseAnswer{ID: first.ID, Err: errStore})
 	r.RunFor(params.MinBackoff - 1)
 	none[*backend.ReleaseRequest](r)
 	r.RunFor(params.MinBackoff + 1)
 	second := take[*backend.ReleaseRequest](r)
-	check(t, "the second call", fmt.Sprint(second.Leases), "[{x 7} {y 8}]")
+	check(t, "the second call", fmt.Sprint(second.Leases), fmt.Sprint(append(sent, backend.Lease{Name: name(n), Token: 7})))
+	check(t, "the first call, afterwards", fmt.Sprint(first.Leases), fmt.Sprint(sent))
 	// That one hangs. A later one is answered, and then the one that was given up.
 	r.keepAlive()
 	r.RunFor(params.RenewInterval)
 	r.keepAlive()
 	r.RunFor(4 * params.MinBackoff)
 	third := take[*backend.ReleaseRequest](r)
+	settled := func() (n int) {
+		for _, o := range owners {
+			n += len(heard[session.Settled](o))
+		}
+		return n
+	}
 	r.tell(&backend.ReleaseAnswer{ID: second.ID})
-	check(t, "settled by a call that was given up", len(heard[session.Settled](o)), 0)
+	check(t, "settled by a call that was given up", settled(), 0)
 	r.tell(&backend.ReleaseAnswer{ID: third.ID})
-	check(t, "settled", len(heard[session.Settled](o))+len(heard[session.Settled](p)), 2)
-	check(t, "the first call, afterwards", fmt.Sprint(first.Leases), fmt.Sprint(sent))
+	check(t, "settled", settled(), n+1)
 	var results []observe.Result
 	for _, e := range eventsOf[observe.Released](r) {
 		results = append(results, e.Result)
 	}
 	check(t, "events", fmt.Sprint(results), "[unknown unknown ok]")
+}
+
+// The pauses double, and a retry that an ended session had left does not cut them
+// short for the next one.
+func TestReleaseBackoff(t *testing.T) {
+	r := newLiveRig(t)
+	fail := func(pauses int) {
+		last, upper := r.Now(), 2*params.MinBackoff
+		r.tell(&backend.ReleaseAnswer{ID: take[*backend.ReleaseRequest](r).ID, Err: errStore})
+		for range pauses {
+			if !r.RunUntil(params.RenewInterval, func() bool { r.keepAlive(); return has[*backend.ReleaseRequest](r) }) {
+				t.Fatal("a release was not tried again within an interval")
+			}
+			pause, lower := r.Now().Sub(last), max(params.MinBackoff, upper/2)
+			if pause < lower || pause > upper {
+				t.Errorf("a pause of %v, want %v to %v", pause, lower, upper)
+			}
+			last, upper = r.Now(), min(2*upper, params.RenewInterval)
+			r.tell(&backend.ReleaseAnswer{ID: take[*backend.ReleaseRequest](r).ID, Err: errStore})
+		}
+	}
+	o, tm := r.lead("x", 7)
+	o.release(tm)
+	fail(4)
+	r.join("y").contend(1)
+	r.tell(&backend.AcquireAnswer{ID: take[*backend.AcquireRequest](r).ID, Err: backend.ErrExpired})
+	r.tell(session.Withdraw{Name: "y"})
+	r.open(params.Lease)
+	o, tm = r.lead("z", 8)
+	o.release(tm)
+	fail(6)
 }
 
 // The end of the session is the end of its releases: nobody waits any longer.

@@ -497,6 +497,7 @@ func TestTimersAfterTheDeadline(t *testing.T) {
 		}
 		r.passUntil(0, at)
 		r.requests = nil
+		answered := len(eventsOf[observe.Attempted](r))
 		r.node.Pause()
 		r.passUntil(0, time.Minute)
 		r.node.Resume()
@@ -509,6 +510,7 @@ func TestTimersAfterTheDeadline(t *testing.T) {
 		if len(all[*backend.OpenRequest](r)) != 1 || len(r.requests) > 0 {
 			t.Errorf("paused at %v, it sent %v besides a request for a new session", at, r.requests)
 		}
+		check(t, "attempts that came to an end after their session", len(eventsOf[observe.Attempted](r)), answered)
 		check(t, "failures of the one whose attempts hung", len(heard[session.Lost](hangs)), attempts)
 	}
 }

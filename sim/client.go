@@ -43,7 +43,7 @@ func (c *Client) Start() {
 }
 
 func (c *Client) sink(e observe.Event) {
-	c.cluster.Monitor.count(e)
+	c.cluster.Monitor.count(c, e)
 	if c.Sink != nil {
 		c.Sink(e)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/backend"
+	"github.com/simba-go/simba/election"
 	"github.com/simba-go/simba/observe"
 	"github.com/simba-go/simba/session"
 	"github.com/simba-go/simba/term"
@@ -26,6 +27,15 @@ type Monitor struct {
 	terms    map[leaseOf]*term.Term  // that have not been released
 	renewals map[actor.Ref]renewal   // under way, by session actor
 	over     map[string]bool         // sessions that their clients have given up
+	running  map[*term.Term]bool     // whose tasks run
+	timeUp   map[tokenOf]actor.Instant
+}
+
+// tokenOf names a term. Its handover's time is up at an instant of its machine's
+// clock.
+type tokenOf struct {
+	name  string
+	token uint64
 }
 
 type leaseOf struct {
@@ -48,6 +58,8 @@ func newMonitor(c *Cluster) *Monitor {
 		terms:    make(map[leaseOf]*term.Term),
 		renewals: make(map[actor.Ref]renewal),
 		over:     make(map[string]bool),
+		running:  make(map[*term.Term]bool),
+		timeUp:   make(map[tokenOf]actor.Instant),
 	}
 	c.OnSend(m.sent)
 	c.OnDeliver(m.delivered)
@@ -57,8 +69,11 @@ func newMonitor(c *Cluster) *Monitor {
 
 func (m *Monitor) fail(format string, args ...any) { m.cluster.Fail(fmt.Errorf(format, args...)) }
 
-// count takes the events of all clients.
-func (m *Monitor) count(e observe.Event) {
+// count takes the events of a client.
+func (m *Monitor) count(from *Client, e observe.Event) {
+	if h, ok := e.(observe.HandoverStarted); ok {
+		m.timeUp[tokenOf{h.Name, h.Token}] = from.Now().Add(h.Remaining)
+	}
 	switch e := e.(type) {
 	case observe.SessionEnded:
 		m.over[e.Session] = true
@@ -88,14 +103,18 @@ func (m *Monitor) sent(from, _ actor.Ref, msg actor.Message) {
 		m.alive(msg.Session, "acquires")
 	case *backend.ReleaseRequest:
 		for _, l := range msg.Leases {
-			m.releasing(leaseOf{msg.Session, l})
+			m.releasing(from, leaseOf{msg.Session, l})
 		}
 	case *backend.CloseRequest:
 		for l := range m.terms {
 			if l.session == msg.Session {
-				m.releasing(l)
+				m.releasing(from, l)
 			}
 		}
+	case election.StartTask:
+		m.running[msg.Term] = true
+	case election.TaskExited:
+		delete(m.running, msg.Term)
 	}
 }
 
@@ -111,12 +130,22 @@ func (m *Monitor) begun(t *term.Term) {
 	m.terms[leaseOf{t.Session(), backend.Lease{Name: t.Name(), Token: t.Token()}}] = t
 }
 
-// releasing: a term has ended before its lease is released.
-func (m *Monitor) releasing(l leaseOf) {
-	if t := m.terms[l]; t != nil && t.Reason() == term.None {
+// releasing: a term has ended before its lease is released. In a handover its task
+// has exited before that, or its time is up.
+func (m *Monitor) releasing(from actor.Ref, l leaseOf) {
+	t := m.terms[l]
+	if t == nil {
+		return
+	}
+	if t.Reason() == term.None {
 		m.fail("the lease of %q with token %d is released, and its term has not ended", l.Name, l.Token)
 	}
+	up, handover := m.timeUp[tokenOf{l.Name, l.Token}]
+	if left := up.Sub(from.(*process).Now()); handover && m.running[t] && left > 0 {
+		m.fail("the lease of %q with token %d is released, and its task may run for another %v", l.Name, l.Token, left)
+	}
 	delete(m.terms, l)
+	delete(m.timeUp, tokenOf{l.Name, l.Token})
 }
 
 // alive: a session that has ended is never used again.

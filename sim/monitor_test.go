@@ -113,6 +113,7 @@ func TestMonitor(t *testing.T) {
 			term.End(tm, term.Stopped)
 			l.say(&backend.ReleaseRequest{Session: "s", Leases: []backend.Lease{{Name: "x", Token: 1}}})
 		}, ""},
+		{"a release before the task has exited", func(l *liar) { l.releaseDuringHandover() }, `is released, and its task may run for another 14.8s`},
 		{"two renewals at once", func(l *liar) {
 			l.say(&backend.RenewRequest{Call: backend.Call{ID: 1, Timeout: time.Second}, Session: "s"})
 			l.RunFor(time.Second - 1)
@@ -149,6 +150,18 @@ func (l *liar) ended() string {
 	cl.Close()
 	l.RunFor(time.Second)
 	return id
+}
+
+// releaseDuringHandover releases the lease of a client whose task does not return.
+func (l *liar) releaseDuringHandover() {
+	cl := l.NewClient("client", 0, 1)
+	cl.Elect("x", sim.Script{Task: func(*term.Term) sim.Work { return sim.Work{Deaf: true} }})
+	l.RunUntil(time.Second, l.Led("x"))
+	tm := cl.Elections["x"].Term()
+	cl.Elections["x"].StepDown(0)
+	l.RunFor(0)
+	term.End(tm, term.SteppedDown)
+	l.say(&backend.ReleaseRequest{Session: tm.Session(), Leases: []backend.Lease{{Name: "x", Token: tm.Token()}}})
 }
 
 // TestUnused finds leases that nobody uses.
