@@ -2,6 +2,7 @@ package actor_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"time"
 
@@ -68,5 +69,42 @@ func TestClocksAllocateNothing(t *testing.T) {
 		if n := testing.AllocsPerRun(1000, func() { clock.Now() }); n > 0 {
 			t.Errorf("%T allocates %v times", clock, n)
 		}
+	}
+}
+
+// The buffers of a burst go once it is over: the one that was handled, and the one
+// that filled up meanwhile.
+func TestIdleActorsKeepNoBurst(t *testing.T) {
+	const burst = 1 << 18 // whose buffer is 4 MiB
+	s := newSystem(t)
+	idle := make(chan struct{})
+	ref := s.Spawn("receiver", actor.BehaviorFunc(func(_ actor.Context, msg actor.Message) {
+		switch m := msg.(type) {
+		case gate:
+			<-m
+		case chan struct{}:
+			m <- struct{}{}
+		}
+	}))
+	before := memory()
+	for range 2 {
+		busy := make(gate)
+		ref.Tell(busy)
+		for range burst {
+			ref.Tell(nil)
+		}
+		ref.Tell(idle)
+		close(busy)
+		<-idle
+	}
+	// It is about to wait. Once it does, nothing is left.
+	const most = 1 << 20
+	kept := int64(most)
+	for n := 0; n < 100 && kept >= most; n++ {
+		runtime.Gosched()
+		kept = int64(memory()) - int64(before)
+	}
+	if kept >= most {
+		t.Errorf("an idle actor keeps %d bytes after a burst", kept)
 	}
 }

@@ -211,6 +211,26 @@ func TestAnswersRaceWithCancellation(t *testing.T) {
 	}
 }
 
+// hasty is an address that answers at once, and cancels whoever asks as well.
+type hasty struct{ cancel context.CancelFunc }
+
+func (hasty) String() string { return "hasty" }
+func (h hasty) Tell(msg actor.Message) {
+	if r, ok := msg.(*actor.Request); ok {
+		r.Tell(r.Message)
+		h.cancel()
+	}
+}
+
+func TestAnAnswerThatIsThereCountsEvenIfTheContextIsDone(t *testing.T) {
+	for n := range 100 { // for either may be noticed first
+		ctx, cancel := context.WithCancel(t.Context())
+		if answer, err := actor.Ask(ctx, hasty{cancel}, n); answer != n || err != nil {
+			t.Fatalf("asked for %d: %v, %v", n, answer, err)
+		}
+	}
+}
+
 // ask asks in the background.
 func ask(t *testing.T, to actor.Ref, msg actor.Message) <-chan error {
 	result := make(chan error, 1)
@@ -302,6 +322,9 @@ func TestActorsAskActors(t *testing.T) {
 		asker := s.Spawn("asker", j)
 		alive.Tell(actor.NewRequest(21, asker))
 		request := actor.NewRequest(1, asker)
+		if request.ReplyTo() != asker {
+			t.Errorf("the answer goes to %v, want the asker itself", request.ReplyTo())
+		}
 		dead.Tell(request)
 		synctest.Wait()
 		s.shutdown()
