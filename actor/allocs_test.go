@@ -2,6 +2,7 @@ package actor_test
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"time"
 
@@ -68,5 +69,45 @@ func TestClocksAllocateNothing(t *testing.T) {
 		if n := testing.AllocsPerRun(1000, func() { clock.Now() }); n > 0 {
 			t.Errorf("%T allocates %v times", clock, n)
 		}
+	}
+}
+
+// The buffer of a burst goes once it is over, wherever it is by then: the idle
+// actor has just handled what was in it, or it has become the queue since.
+func TestIdleActorsKeepNoBurst(t *testing.T) {
+	const burst = 1 << 18 // whose buffer is 4 MiB
+	for name, last := range map[string]actor.Message{"handled": "last", "queue": "send the last"} {
+		t.Run(name, func(t *testing.T) {
+			s := newSystem(t)
+			over := make(chan struct{})
+			ref := s.Spawn("receiver", actor.BehaviorFunc(func(ctx actor.Context, msg actor.Message) {
+				waitAtGates(ctx, msg)
+				switch msg {
+				case "send the last":
+					ctx.Send(ctx.Self(), "last")
+				case "last":
+					close(over)
+				}
+			}))
+			before := memory()
+			busy := make(gate)
+			ref.Tell(busy)
+			for range burst {
+				ref.Tell(nil)
+			}
+			ref.Tell(last)
+			close(busy)
+			<-over
+			// It is about to wait. Once it does, nothing is left.
+			const most = 1 << 20
+			kept := int64(most)
+			for n := 0; n < 100 && kept >= most; n++ {
+				runtime.Gosched()
+				kept = int64(memory()) - int64(before)
+			}
+			if kept >= most {
+				t.Errorf("an idle actor keeps %d bytes after a burst", kept)
+			}
+		})
 	}
 }

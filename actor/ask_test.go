@@ -211,82 +211,23 @@ func TestAnswersRaceWithCancellation(t *testing.T) {
 	}
 }
 
-// ask asks in the background.
-func ask(t *testing.T, to actor.Ref, msg actor.Message) <-chan error {
-	result := make(chan error, 1)
-	go func() {
-		_, err := actor.Ask(t.Context(), to, msg)
-		result <- err
-	}()
-	synctest.Wait()
-	return result
-}
+// hasty is an address that answers at once, and cancels whoever asks as well.
+type hasty struct{ cancel context.CancelFunc }
 
-func TestAskOfAnActorThatEnds(t *testing.T) {
-	tests := []struct {
-		name string
-		end  func(s *observed, ref actor.Ref)
-		do   func(ctx actor.Context, msg actor.Message)
-	}{
-		{"stopped", func(s *observed, ref actor.Ref) { s.Stop(ref) }, nil},
-		{"stops itself", func(_ *observed, ref actor.Ref) { ref.Tell("end") },
-			func(ctx actor.Context, _ actor.Message) { ctx.Stop() }},
-		{"panics", func(_ *observed, ref actor.Ref) { ref.Tell("end") },
-			func(actor.Context, actor.Message) { panic("boom") }},
-		{"exits", func(_ *observed, ref actor.Ref) { ref.Tell("end") },
-			func(actor.Context, actor.Message) { runtime.Goexit() }},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newSystem(t)
-				ref := s.Spawn("mortal", &journal{do: func(ctx actor.Context, msg actor.Message) {
-					waitAtGates(ctx, msg)
-					if msg == "end" {
-						test.do(ctx, msg)
-					}
-				}})
-				busy := make(gate)
-				ref.Tell(busy)
-				test.end(s, ref)
-				waiting := ask(t, ref, "in the mailbox")
-				close(busy)
-				if err := <-waiting; !errors.Is(err, actor.ErrStopped) || !strings.Contains(err.Error(), "mortal") {
-					t.Errorf("asked before the end: %v; want ErrStopped of mortal", err)
-				}
-				if _, err := actor.Ask(t.Context(), ref, "after the end"); !errors.Is(err, actor.ErrStopped) {
-					t.Errorf("asked after the end: %v; want ErrStopped", err)
-				}
-				s.shutdown()
-				s.errors()
-				if n := len(s.deadLetters()); n != 2 {
-					t.Errorf("%d dead letters, want 2", n)
-				}
-			})
-		})
+func (hasty) String() string { return "hasty" }
+func (h hasty) Tell(msg actor.Message) {
+	if r, ok := msg.(*actor.Request); ok {
+		r.Tell(r.Message)
+		h.cancel()
 	}
 }
 
-func TestAskIsAnsweredWhenItsReceiverPanicsOverIt(t *testing.T) {
-	for _, explosion := range explosions {
-		t.Run(explosion.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newSystem(t)
-				ref := s.Spawn("mine", actor.BehaviorFunc(func(_ actor.Context, msg actor.Message) {
-					if _, ok := msg.(*actor.Request); ok {
-						explosion.do()
-					}
-				}))
-				if _, err := actor.Ask(t.Context(), ref, 1); !errors.Is(err, actor.ErrStopped) {
-					t.Errorf("asked: %v; want ErrStopped", err)
-				}
-				s.shutdown()
-				checkPanic(t, s.onePanic(), explosion.check)
-				if dead := s.deadLetters(); len(dead) > 0 {
-					t.Errorf("dead letters %v, though the request did arrive", dead)
-				}
-			})
-		})
+func TestAnAnswerThatIsThereCountsEvenIfTheContextIsDone(t *testing.T) {
+	for n := range 100 { // for either may be noticed first
+		ctx, cancel := context.WithCancel(t.Context())
+		if answer, err := actor.Ask(ctx, hasty{cancel}, n); answer != n || err != nil {
+			t.Fatalf("asked for %d: %v, %v", n, answer, err)
+		}
 	}
 }
 
@@ -302,6 +243,9 @@ func TestActorsAskActors(t *testing.T) {
 		asker := s.Spawn("asker", j)
 		alive.Tell(actor.NewRequest(21, asker))
 		request := actor.NewRequest(1, asker)
+		if request.ReplyTo() != asker {
+			t.Errorf("the answer goes to %v, want the asker itself", request.ReplyTo())
+		}
 		dead.Tell(request)
 		synctest.Wait()
 		s.shutdown()

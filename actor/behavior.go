@@ -83,7 +83,7 @@ type (
 	Stopping struct{}
 	// Exited tells the actor that spawned another that it has ended, and why: nil
 	// when it was stopped, a [*PanicError] when it panicked. Nothing that the other
-	// sent comes after it.
+	// sent comes after it, and its dead letters have been counted.
 	Exited struct {
 		Ref Ref   // who has ended
 		Err error // why

@@ -36,6 +36,39 @@ func TestExitedComesBehindAllThatTheChildSent(t *testing.T) {
 	})
 }
 
+// Whoever is told Exited may rely on it that nothing of the actor is left. The
+// hooks take their time here, so that an early Exited would be handled meanwhile.
+func TestExitedComesBehindItsDeadLettersAndItsReport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var s *actor.System
+		reported, exited := false, false
+		s = actor.NewSystem(
+			actor.WithDeadLetters(func(actor.Ref, actor.Message) { time.Sleep(time.Second) }),
+			actor.WithErrors(func(error) { time.Sleep(time.Second); reported = true }))
+		s.Spawn("parent", actor.BehaviorFunc(func(ctx actor.Context, msg actor.Message) {
+			switch msg.(type) {
+			case actor.Started:
+				child := ctx.Spawn("child", actor.BehaviorFunc(func(actor.Context, actor.Message) {
+					time.Sleep(time.Second) // until the mailbox is full
+					panic("boom")
+				}))
+				for i := range 3 {
+					ctx.Send(child, i)
+				}
+			case actor.Exited:
+				exited = true
+				if letters := s.DeadLetters(); letters != 3 || !reported {
+					t.Errorf("when Exited came there were %d dead letters of 3, and the panic was reported: %t", letters, reported)
+				}
+			}
+		}))
+		sleep(time.Minute)
+		if err := s.Shutdown(t.Context()); err != nil || !exited {
+			t.Errorf("Shutdown: %v; Exited came: %t", err, exited)
+		}
+	})
+}
+
 func TestParentAndChildAreIndependent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSystem(t)
@@ -123,21 +156,43 @@ func (h *holder) Receive(ctx actor.Context, msg actor.Message) {
 	}
 }
 
-// Neither the address of an actor that has ended nor a timer that was to fire much
-// later keeps alive what the actor had.
+// awaitFreed collects garbage until all that freed looks at has gone.
+func awaitFreed(t *testing.T, freed func() bool) {
+	t.Helper()
+	for range 100 {
+		runtime.GC()
+		if freed() {
+			return
+		}
+	}
+	t.Error("it is still alive")
+}
+
+// The address of an actor that has ended does not keep alive what the actor had,
+// nor does a timer that was to fire much later.
 func TestEndedActorsHoldOnToNothing(t *testing.T) {
 	s := newSystem(t)
 	h := &holder{new([1 << 10]byte)}
 	behavior, timed := weak.Make(h), weak.Make(h.timed)
 	ref := s.Spawn("holder", h)
 	s.shutdown()
-	for range 100 {
-		runtime.GC()
-		if behavior.Value() == nil && timed.Value() == nil {
-			runtime.KeepAlive(ref)
-			return
-		}
-	}
-	t.Errorf("the behaviour is still alive: %t; the message of its timer: %t", behavior.Value() != nil, timed.Value() != nil)
+	awaitFreed(t, func() bool { return behavior.Value() == nil && timed.Value() == nil })
 	runtime.KeepAlive(ref)
 }
+
+// The timer does not keep the actor itself alive either, and with it the system.
+func TestTimersOfEndedActorsHoldOnToNothing(t *testing.T) {
+	clock := new(handClock)
+	freed := weak.Make(clock)
+	s := actor.NewSystem(actor.WithClock(clock))
+	s.Spawn("holder", &holder{})
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	awaitFreed(t, func() bool { return freed.Value() == nil })
+}
+
+// handClock is a clock with an address of its own.
+type handClock struct{ now actor.Instant }
+
+func (c *handClock) Now() actor.Instant { return c.now }

@@ -19,7 +19,6 @@ func (t *timer) Stop() bool {
 		return false
 	}
 	t.process.timers.spend(t)
-	t.msg = nil // the runtime may keep a stopped timer for a while
 	if t.timer != nil {
 		t.timer.Stop()
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/simba-go/simba/election"
+	"github.com/simba-go/simba/internal/tables"
 	"github.com/simba-go/simba/lock"
 	"github.com/simba-go/simba/session"
 )
@@ -47,4 +48,11 @@ func TestStateMachines(t *testing.T) {
 	if string(got) != b.String() {
 		t.Errorf("%s differs from the tables; run go test ./docs -update and look at the difference", file)
 	}
+}
+
+// TestTwins compares the machines with what another library makes of their tables.
+func TestTwins(t *testing.T) {
+	t.Run("session", func(t *testing.T) { tables.Check(t, session.Table) })
+	t.Run("election", func(t *testing.T) { tables.Check(t, election.Table) })
+	t.Run("lock", func(t *testing.T) { tables.Check(t, lock.Table) })
 }
