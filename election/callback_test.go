@@ -58,6 +58,9 @@ func TestCallbacksQueue(t *testing.T) {
 	r.lose(t2, term.SessionExpired)
 	r.wants(contend(3))
 	r.wantStatus(election.Candidate)
+	other, _ := r.newTerm(lease)
+	r.tell(election.CallbackDone{Term: other}, election.CallbackRefused{Term: t2, Err: errBoom})
+	r.wants() // those are not the one that is under way
 	r.tell(election.CallbackDone{Term: t1})
 	r.wants(r.revoked(t1, term.TakenOver))
 	r.tell(election.CallbackDone{Term: t1})

@@ -277,6 +277,9 @@ func TestStopJoinsStepDown(t *testing.T) {
 	r.tell(election.TaskExited{Term: t1})
 	r.wants(release(t1), leave, r.revoked(t1, term.SteppedDown))
 	r.wantStatus(election.Stopped)
+	if end := r.view.Load().Cooldown; end != 0 {
+		t.Errorf("the stopped election has a cooldown until %v", end)
+	}
 	r.tell(session.Settled{Term: t1}, election.CallbackDone{Term: t1})
 	if !down.done() || !stop.done() || !late.done() {
 		t.Errorf("the answers are %v, %v and %v", down.answers, stop.answers, late.answers)
