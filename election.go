@@ -61,17 +61,22 @@ func (c *Client) Elect(name string, l Listener) (*Election, error) {
 // function or an unknown policy.
 func (c *Client) Run(name string, fn TaskFunc, opts ...RunOption) (*Election, error) {
 	cfg := electionConfig{work: fn, afterReturn: Hold, afterFailure: Yield}
-	for _, o := range opts {
-		o(&cfg)
-	}
-	if err := cfg.check(name); err != nil {
+	if err := cfg.apply(name, opts); err != nil {
 		return nil, err
 	}
 	return c.elect(name, cfg)
 }
 
-func (cfg *electionConfig) check(name string) error {
+// apply applies the options, and returns an error that names everything wrong.
+func (cfg *electionConfig) apply(name string, opts []RunOption) error {
 	var broken []error
+	for i, opt := range opts {
+		if opt == nil {
+			broken = append(broken, fmt.Errorf("simba: option %d of %d for the task of %q is nil; leave it out", i+1, len(opts), name))
+			continue
+		}
+		opt(cfg)
+	}
 	if cfg.work == nil {
 		broken = append(broken, fmt.Errorf("simba: the task of %q is nil; without one, use Elect", name))
 	}

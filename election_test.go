@@ -144,10 +144,11 @@ func TestStopGoesOnWhenItsContextIsDone(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		why := errors.New("why")
 		cancel(why)
+		p.way.set(late(time.Second), opRelease)
 		if err := e.Stop(ctx); !errors.Is(err, why) || err.Error() != `simba: stopping "n" goes on: why` {
 			t.Errorf("Stop says %v", err)
 		}
-		within(t, time.Second, "the end", e.Done())
+		within(t, 2*time.Second, "the end", e.Done())
 		if term.Reason() != simba.Stopped || w.holder("n").Held {
 			t.Errorf("reason %v, %+v", term.Reason(), w.holder("n"))
 		}
@@ -207,9 +208,8 @@ func TestStepDown(t *testing.T) {
 		if err := e.StepDown(t.Context(), -1); !errors.As(err, &cooldown) {
 			t.Errorf("StepDown says %v", err)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if err := e.StepDown(ctx, 0); !errors.Is(err, context.Canceled) || err.Error() != `simba: stepping down from "n" goes on: context canceled` {
+		a.way.set(late(time.Second), opRelease)
+		if err := e.StepDown(canceled, 0); !errors.Is(err, context.Canceled) || err.Error() != `simba: stepping down from "n" goes on: context canceled` {
 			t.Errorf("StepDown says %v", err)
 		}
 	})
@@ -325,8 +325,9 @@ func TestTaskWithAListener(t *testing.T) {
 func TestRunArguments(t *testing.T) {
 	virtual(t, func(t *testing.T, w *world) {
 		p := w.start()
-		_, err := p.Run("n", nil, simba.OnReturn(9), simba.OnFailure(8))
-		if err == nil || err.Error() != `simba: the task of "n" is nil; without one, use Elect
+		_, err := p.Run("n", nil, simba.OnReturn(9), nil, simba.OnFailure(8))
+		if err == nil || err.Error() != `simba: option 2 of 3 for the task of "n" is nil; leave it out
+simba: the task of "n" is nil; without one, use Elect
 simba: the task of "n" has the unknown policy Policy(9); it must be Hold, Restart, Yield or Finish
 simba: the task of "n" has the unknown policy Policy(8); it must be Hold, Restart, Yield or Finish` {
 			t.Errorf("Run says %v", err)

@@ -156,6 +156,9 @@ func BenchmarkIdleCandidates(b *testing.B) {
 		}
 		b.StopTimer()
 		size := (inUse() - before) / n
+		if size > 6<<10 {
+			b.Errorf("a candidate takes %.0f bytes, more than 6 KB", size)
+		}
 		b.StartTimer()
 		begin = time.Now()
 		if err := c.Close(context.Background()); err != nil {

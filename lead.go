@@ -34,9 +34,9 @@ func (c *Client) Lead(ctx context.Context, name string, fn TaskFunc) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	run := &run{fn: fn}
+	r := &run{fn: fn}
 	e, err := c.elect(name, electionConfig{
-		work: run.do, values: ctx, afterReturn: Finish, afterFailure: Finish,
+		work: r.do, values: ctx, afterReturn: Finish, afterFailure: Finish,
 	})
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (c *Client) Lead(ctx context.Context, name string, fn TaskFunc) error {
 		e.letGo()
 		<-e.done
 	}
-	switch returned, err := run.result(); {
+	switch returned, err := r.result(); {
 	case returned:
 		return err
 	case ctx.Err() != nil:

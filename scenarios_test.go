@@ -126,6 +126,27 @@ func TestLateReleaseDoesNotFreeTheNextOwnersLease(t *testing.T) {
 	})
 }
 
+// The same within one session: a copy of the release arrives when the name was won
+// again.
+func TestRepeatedReleaseDoesNotFreeTheNextTermsLease(t *testing.T) {
+	virtual(t, func(t *testing.T, w *world) {
+		p := w.start()
+		first := must(p.Lock(t.Context(), "n"))
+		first.Release(t.Context())
+		second := must(p.Lock(t.Context(), "n"))
+		if err := w.store.Release(t.Context(), first.Session(), leasesOf(first.Term)); err != nil {
+			t.Error(err)
+		}
+		if h := w.holder("n"); h.Token != second.Token() || first.Session() != second.Session() {
+			t.Errorf("%+v, want token %d", h, second.Token())
+		}
+		time.Sleep(lease)
+		if !second.Valid() {
+			t.Errorf("the second term has ended: %v", second.Reason())
+		}
+	})
+}
+
 // The timeout of a renewal is longer than the lease, so one that hangs costs the
 // lease.
 func TestHungRenewalIsGivenUpInTimeForAnother(t *testing.T) {
