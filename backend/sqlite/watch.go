@@ -37,11 +37,17 @@ type watch struct {
 // within 20 ms of what others do, and of owners that expire when that happens.
 func (s *Store) Watch(ctx context.Context, set *backend.NameSet, vacated func(names ...string)) error {
 	w := &watch{store: s, vacated: vacated, seen: make(map[string]uint64), next: actor.MaxInstant}
-	everything := true
+	everything, serial := true, uint64(0)
 	for ctx.Err() == nil {
-		// Both signals are taken before looking, so that nothing falls in between.
+		// Both signals are taken before looking, so that nothing falls in between. A
+		// name that joins between the two questions has joined again for the next.
 		freed := s.signal()
-		names, changed := set.Names()
+		joined, now, changed := set.Joined(serial)
+		names, _ := set.Names()
+		serial = now
+		for _, name := range joined {
+			delete(w.seen, name) // also one that left and came back
+		}
 		took, err := w.look(ctx, names, everything)
 		if err == nil && len(names) > 0 {
 			err = sleep(ctx, restFactor*took)

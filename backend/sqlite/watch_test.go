@@ -67,6 +67,16 @@ func TestWatchNoticesAnotherProcess(t *testing.T) {
 	w.hears("name")
 }
 
+// A name that leaves the set and comes back is a new one: whoever waits for it now
+// has not heard what was said before.
+func TestWatchLooksAtANameThatCameBack(t *testing.T) {
+	s := fresh(t, system())
+	w := s.watch("name")
+	w.hears("name")
+	w.set.Update([]string{"name"}, []string{"name"})
+	w.hears("name")
+}
+
 // The death of another process is noticed when its session expires.
 func TestWatchNoticesExpiry(t *testing.T) {
 	s := fresh(t, system())
