@@ -44,7 +44,7 @@ func (s *session) sendAttempt(ctx actor.Context, owners []*owner) {
 	a := &acquireCall{session: s.id, sentAt: ctx.Now(), owners: owners, flying: true}
 	var names []string
 	for _, o := range owners {
-		o.call, o.woken = c.ID, false
+		o.call, o.tried, o.woken = c.ID, o.candidacy, false
 		names = append(names, o.names...)
 	}
 	a.names = len(names)
@@ -135,8 +135,11 @@ func (s *session) attemptFailed(ctx actor.Context, id uint64, a *acquireCall, er
 	s.lastErr = err
 	s.publish()
 	for _, o := range a.owners {
-		if o.call == id {
+		switch {
+		case o.current(id):
 			s.lost(ctx, o, Lost{Candidacy: o.candidacy, Err: err})
+		case o.call == id:
+			s.abandoned(ctx, o)
 		}
 	}
 }
@@ -147,14 +150,16 @@ func (s *session) judge(ctx actor.Context, id uint64, a *acquireCall, outcomes [
 		n := len(o.names)
 		mine := outcomes[:n]
 		outcomes = outcomes[n:]
-		current := o.call == id // not given up, and not withdrawn since
-		if current && s.wins(mine) {
+		if o.current(id) && s.wins(mine) {
 			s.install(ctx, o, mine)
 			continue
 		}
 		holders := s.giveBack(ctx, mine)
-		if current {
+		switch {
+		case o.current(id):
 			s.lost(ctx, o, Lost{Candidacy: o.candidacy, Holders: holders})
+		case o.call == id:
+			s.abandoned(ctx, o)
 		}
 	}
 }
@@ -233,8 +238,11 @@ func (s *session) groundFlights(ctx actor.Context) {
 	s.flights = 0
 	for _, name := range sortedKeys(s.owners) {
 		if o := s.owners[name]; o.names[0] == name && o.call != 0 {
+			current := o.current(o.call)
 			o.call, o.woken = 0, false
-			ctx.Send(o.ref, Lost{Candidacy: o.candidacy, Err: errSessionEnded})
+			if current {
+				ctx.Send(o.ref, Lost{Candidacy: o.candidacy, Err: errSessionEnded})
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -253,8 +254,7 @@ func TestWinThatWasReleasedAlready(t *testing.T) {
 			o := r.join("x")
 			o.contend(1)
 			first := take[*backend.AcquireRequest](r)
-			o.contend(2)
-			second := take[*backend.AcquireRequest](r)
+			second := r.tryAgain("x")
 			r.acquired(first, 7) // nobody's any more
 			release := take[*backend.ReleaseRequest](r)
 			if confirmed {
@@ -271,6 +271,61 @@ func TestWinThatWasReleasedAlready(t *testing.T) {
 			}
 			r.acquired(take[*backend.AcquireRequest](r), 8)
 			check(t, "token", o.term().Token(), 8)
+		})
+	}
+}
+
+// R26: one attempt of an owner is under way at a time, also when it has withdrawn
+// meanwhile and contends again. The answer to the old one comes first, and what it
+// won is given back before the next.
+func TestOneAttemptAcrossCandidacies(t *testing.T) {
+	for name, between := range map[string]func(o *owner, r *rig){
+		"withdrawn":       func(o *owner, r *rig) { r.tell(session.Withdraw{Name: "a"}) },
+		"contended again": func(*owner, *rig) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newLiveRig(t)
+			o := r.join("a")
+			o.contend(1)
+			first := take[*backend.AcquireRequest](r)
+			between(o, r)
+			o.contend(2)
+			none[*backend.AcquireRequest](r)
+			r.acquired(first, 7)
+			check(t, "won", len(heard[session.Won](o)), 0)
+			none[*backend.AcquireRequest](r)
+			released := take[*backend.ReleaseRequest](r)
+			check(t, "released", released.Leases[0], backend.Lease{Name: "a", Token: 7})
+			r.tell(&backend.ReleaseAnswer{ID: released.ID})
+			r.acquired(take[*backend.AcquireRequest](r), 8)
+			won := heard[session.Won](o)
+			check(t, "won in the end", len(won), 1)
+			check(t, "for candidacy", won[0].Candidacy, 2)
+		})
+	}
+}
+
+// The same when the old attempt was lost or failed: the new candidacy is tried at
+// once then, and hears nothing of the old one.
+func TestOneAttemptAcrossCandidaciesThatIsLost(t *testing.T) {
+	for name, end := range map[string]func(r *rig, m *backend.AcquireRequest){
+		"lost": func(r *rig, m *backend.AcquireRequest) { r.tell(answerHeld(m)) },
+		"failed": func(r *rig, m *backend.AcquireRequest) {
+			r.tell(&backend.AcquireAnswer{ID: m.ID, Err: errors.New("no")})
+		},
+		"given up": func(r *rig, m *backend.AcquireRequest) { r.RunFor(m.Timeout) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newLiveRig(t)
+			o := r.join("a")
+			o.contend(1)
+			first := take[*backend.AcquireRequest](r)
+			r.tell(session.Withdraw{Name: "a"})
+			o.contend(2)
+			none[*backend.AcquireRequest](r)
+			end(r, first)
+			take[*backend.AcquireRequest](r)
+			check(t, "losses heard of", len(heard[session.Lost](o)), 0)
 		})
 	}
 }
@@ -322,8 +377,7 @@ func TestWonTwice(t *testing.T) {
 	p := r.join("y")
 	p.contend(1)
 	first := take[*backend.AcquireRequest](r)
-	p.contend(2)
-	r.acquired(take[*backend.AcquireRequest](r), 5)
+	r.acquired(r.tryAgain("y"), 5)
 	tm := p.term()
 	r.acquired(first, 5)
 	none[*backend.ReleaseRequest](r)
@@ -442,6 +496,14 @@ func (r *rig) contendTogether(names ...string) {
 }
 
 // keepAlive answers the renewal that is under way, if one is.
+// tryAgain lets the attempt for a name be given up, and returns the next one.
+func (r *rig) tryAgain(name string) *backend.AcquireRequest {
+	r.RunFor(params.RenewInterval)
+	r.keepAlive()
+	r.tell(&backend.Vacated{Names: []string{name}})
+	return take[*backend.AcquireRequest](r)
+}
+
 func (r *rig) keepAlive() {
 	for _, m := range all[*backend.RenewRequest](r) {
 		r.tell(&backend.RenewAnswer{ID: m.ID, Renewal: backend.Renewal{Remaining: params.Lease, Revision: 1}})

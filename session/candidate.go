@@ -16,10 +16,15 @@ type owner struct {
 	candidacy uint64 // 0 if the owner does not contend
 	report    bool
 	call      uint64 // the attempt under way, 0 if none
+	tried     uint64 // the candidacy for which that is made
 	queued    bool   // among those that are due
 	woken     bool   // a name became free during the attempt
 	counted   bool   // among those who want notices about its names
 }
+
+// current reports whether the answer to a call is about the owner's candidacy. It is
+// not if the call was given up, or the candidacy is another one by now (R28).
+func (o *owner) current(id uint64) bool { return o.call == id && o.tried == o.candidacy }
 
 func (o *owner) idle() bool { return o.candidacy != 0 && o.call == 0 && !o.queued }
 
@@ -74,8 +79,9 @@ func (s *session) contend(ctx actor.Context, m Contend) {
 		ctx.Send(o.ref, Lost{Candidacy: m.Candidacy, Err: &ClosedError{}})
 		return
 	}
-	// An attempt for an earlier candidacy is abandoned, like in withdraw.
-	o.candidacy, o.report, o.call, o.woken = m.Candidacy, m.Report, 0, false
+	// An attempt for an earlier candidacy is abandoned, like in withdraw. Until it
+	// has ended, there is no other (R26).
+	o.candidacy, o.report, o.woken = m.Candidacy, m.Report, false
 	s.enqueue(ctx, o)
 }
 
@@ -84,9 +90,9 @@ func (s *session) withdraw(ctx actor.Context, name string) {
 	if o == nil || o.candidacy == 0 {
 		return
 	}
-	// The attempt may still be answered. It is not the owner's call any more then
-	// (R28), and what it won is released (R29).
-	o.candidacy, o.call, o.woken = 0, 0, false
+	// The attempt may still be answered. It is not current any more then (R28), and
+	// what it won is released (R29).
+	o.candidacy, o.woken = 0, false
 	s.unwant(ctx, o)
 }
 
@@ -170,6 +176,13 @@ func (s *session) lost(ctx actor.Context, o *owner, m Lost) {
 		return
 	}
 	s.armBeat(ctx)
+}
+
+// abandoned is the end of an attempt for a candidacy that was withdrawn. The one
+// that has taken its place has waited for that.
+func (s *session) abandoned(ctx actor.Context, o *owner) {
+	o.call = 0
+	s.enqueue(ctx, o)
 }
 
 // armBeat schedules the next regular attempt of everybody who waits (R26). They
