@@ -60,6 +60,7 @@ type NotAcquiredError struct {
 	Last  error // what stood in the way at last, a [*HeldError] or other; may be nil
 }
 
+// Error names the lock, the cause and what stood in the way.
 func (e *NotAcquiredError) Error() string {
 	return fmt.Sprintf("simba: lock %s was not acquired: %s", quoted(e.Names), because(e.Cause, e.Last))
 }
@@ -74,6 +75,7 @@ type OpenError struct {
 	Last  error // of the last attempt; nil if none was answered
 }
 
+// Error puts the store's own reason first, for that is what to mend.
 func (e *OpenError) Error() string {
 	return fmt.Sprintf("simba: no session could be opened: %s", because(e.Cause, e.Last))
 }

@@ -11,6 +11,15 @@ type Enum interface {
 	fmt.Stringer
 }
 
+// NameOf returns names[i], and for a value without a name what kind it is of, like
+// State(7). It is for the String methods of states and events.
+func NameOf(names []string, i uint8, kind string) string {
+	if int(i) < len(names) {
+		return names[i]
+	}
+	return fmt.Sprintf("%s(%d)", kind, i)
+}
+
 // Row says where an event leads from each of some states.
 type Row[S, E Enum] struct {
 	From []S // at least one

@@ -22,7 +22,9 @@ type Driver interface {
 	// Open begins a session that lives for lease unless it is renewed. The store
 	// may grant less. Label is any text, also none.
 	Open(ctx context.Context, lease time.Duration, label string) (Grant, error)
-	// Renew lets the session live for its lease from now on. See [RenewRequest]
+	// Renew lets the session live for its lease from now on, and never for less than
+	// an earlier answer said: a call that was delayed may be carried out after a
+	// later one, and its client counts on what it was told last. See [RenewRequest]
 	// for known and full.
 	Renew(ctx context.Context, session string, known uint64, full bool) (Renewal, error)
 	// Acquire tries to take each name by itself or, with all, all or none, and

@@ -11,6 +11,7 @@ type NameError struct {
 	Why  string
 }
 
+// Error says what is wrong with the name, and what a name may be.
 func (e *NameError) Error() string {
 	return fmt.Sprintf("simba: invalid name %q: %s; a name has 1 to %d characters of A-Z a-z 0-9 . _ : - and is not \".\" or \"..\"",
 		e.Name, e.Why, MaxName)

@@ -164,6 +164,7 @@ type TimeoutError struct {
 	Timeout time.Duration
 }
 
+// Error names the request and its timeout.
 func (e *TimeoutError) Error() string {
 	return fmt.Sprintf("simba: the %s request has the timeout %v; it must be above zero", e.Request, e.Timeout)
 }

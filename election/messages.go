@@ -75,6 +75,7 @@ type (
 // StoppedError says that the election of Name has stopped.
 type StoppedError struct{ Name string }
 
+// Error names the election.
 func (e *StoppedError) Error() string {
 	return fmt.Sprintf("simba: the election %q is stopped; start a new one", e.Name)
 }
@@ -83,6 +84,7 @@ func (e *StoppedError) Error() string {
 // of it, by a bug of the engine.
 type AbortedError struct{ Name string }
 
+// Error names the election.
 func (e *AbortedError) Error() string {
 	return fmt.Sprintf("simba: the election %q was aborted by a bug of the engine; its lease is free when the client has been closed", e.Name)
 }
@@ -90,6 +92,7 @@ func (e *AbortedError) Error() string {
 // CooldownError says that a Cooldown is negative.
 type CooldownError struct{ Cooldown time.Duration }
 
+// Error names the cooldown and what it must be.
 func (e *CooldownError) Error() string {
 	return fmt.Sprintf("simba: the cooldown is %v; it must not be negative", e.Cooldown)
 }
@@ -112,7 +115,8 @@ const (
 
 var policyNames = []string{"hold", "restart", "step down", "finish"}
 
-func (p Policy) String() string { return nameOf(policyNames, uint8(p), "Policy") }
+// String is the policy in a few words, like "step down".
+func (p Policy) String() string { return actor.NameOf(policyNames, uint8(p), "Policy") }
 
 // Snapshot is what people see of the election of Name: its Status, and more. It is
 // immutable.

@@ -1,8 +1,6 @@
 package election
 
 import (
-	"fmt"
-
 	"github.com/simba-go/simba/actor"
 )
 
@@ -22,8 +20,9 @@ const (
 	Stopped
 )
 
+// String is the word that snapshots, logs and metrics use.
 func (s Status) String() string {
-	return nameOf([]string{"CANDIDATE", "LEADER", "STEPPING_DOWN", "STOPPED"}, uint8(s), "Status")
+	return actor.NameOf([]string{"CANDIDATE", "LEADER", "STEPPING_DOWN", "STOPPED"}, uint8(s), "Status")
 }
 
 // Event is what moves an election.
@@ -45,15 +44,9 @@ const (
 	HandedOverLast
 )
 
+// String is what diagrams and errors call the event.
 func (e Event) String() string {
-	return nameOf([]string{"win", "lose", "step down", "stop", "handed over", "handed over to stop"}, uint8(e), "Event")
-}
-
-func nameOf(names []string, i uint8, kind string) string {
-	if int(i) < len(names) {
-		return names[i]
-	}
-	return fmt.Sprintf("%s(%d)", kind, i)
+	return actor.NameOf([]string{"win", "lose", "step down", "stop", "handed over", "handed over to stop"}, uint8(e), "Event")
 }
 
 // Table is the election's state machine.

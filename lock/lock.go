@@ -40,6 +40,7 @@ var ErrNotAcquired = errors.New("simba: the lock was not acquired")
 // holder renews.
 type HeldError struct{ Holder backend.Holder }
 
+// Error names the lease, its holder and the time that is left, to a tenth of a second.
 func (e *HeldError) Error() string {
 	return fmt.Sprintf("simba: lease %q is held by %q for up to %v more",
 		e.Holder.Name, e.Holder.Label, e.Holder.Remaining.Round(100*time.Millisecond))
@@ -52,6 +53,7 @@ func (e *HeldError) Is(target error) bool { return target == ErrNotAcquired }
 // by a bug of the engine. It matches [ErrNotAcquired].
 type AbortedError struct{ Names []string }
 
+// Error names the lock.
 func (e *AbortedError) Error() string {
 	return fmt.Sprintf("simba: the lock of %q was aborted by a bug of the engine", e.Names)
 }

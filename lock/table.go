@@ -1,8 +1,6 @@
 package lock
 
 import (
-	"fmt"
-
 	"github.com/simba-go/simba/actor"
 )
 
@@ -21,8 +19,9 @@ const (
 	Over
 )
 
+// String is what diagrams and errors call the state.
 func (s State) String() string {
-	return nameOf([]string{"WAITING", "HELD", "RELEASING", "OVER"}, uint8(s), "State")
+	return actor.NameOf([]string{"WAITING", "HELD", "RELEASING", "OVER"}, uint8(s), "State")
 }
 
 // Event is what moves a lock.
@@ -42,15 +41,9 @@ const (
 	Settle
 )
 
+// String is what diagrams and errors call the event.
 func (e Event) String() string {
-	return nameOf([]string{"win", "give up", "lose", "release", "settled"}, uint8(e), "Event")
-}
-
-func nameOf(names []string, i uint8, kind string) string {
-	if int(i) < len(names) {
-		return names[i]
-	}
-	return fmt.Sprintf("%s(%d)", kind, i)
+	return actor.NameOf([]string{"win", "give up", "lose", "release", "settled"}, uint8(e), "Event")
 }
 
 // Table is the lock's state machine.

@@ -105,6 +105,7 @@ type (
 // InUseError says that this client has an election or lock of that Name already.
 type InUseError struct{ Name string }
 
+// Error names the lease and says what frees its name.
 func (e *InUseError) Error() string {
 	return fmt.Sprintf("simba: this client already has an election or lock named %q; stop or release that one first", e.Name)
 }
@@ -112,6 +113,7 @@ func (e *InUseError) Error() string {
 // ClosedError says that the client was closed.
 type ClosedError struct{}
 
+// Error is always the same.
 func (e *ClosedError) Error() string { return "simba: the client is closed" }
 
 // Snapshot is what people see of a session: its State, and more. It is immutable.

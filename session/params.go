@@ -88,6 +88,7 @@ func (p Params) Bound() term.Bound { return term.Bound{Drift: p.Drift, Margin: p
 // ParamsError holds every rule that [Params] break, as Broken.
 type ParamsError struct{ Broken []error }
 
+// Error lists all broken rules, in one line.
 func (e *ParamsError) Error() string {
 	texts := make([]string, len(e.Broken))
 	for i, err := range e.Broken {

@@ -1,8 +1,6 @@
 package session
 
 import (
-	"fmt"
-
 	"github.com/simba-go/simba/actor"
 )
 
@@ -21,8 +19,9 @@ const (
 	Closed
 )
 
+// String is the word that snapshots, logs and metrics use.
 func (s State) String() string {
-	return nameOf([]string{"OPENING", "LIVE", "SUSPENDED", "CLOSED"}, uint8(s), "State")
+	return actor.NameOf([]string{"OPENING", "LIVE", "SUSPENDED", "CLOSED"}, uint8(s), "State")
 }
 
 // Event is what moves a session.
@@ -44,15 +43,9 @@ const (
 	CloseAsked
 )
 
+// String is what diagrams and errors call the event.
 func (e Event) String() string {
-	return nameOf([]string{"opened", "renewed", "renewal failed", "deadline passed", "expired", "close"}, uint8(e), "Event")
-}
-
-func nameOf(names []string, i uint8, kind string) string {
-	if int(i) < len(names) {
-		return names[i]
-	}
-	return fmt.Sprintf("%s(%d)", kind, i)
+	return actor.NameOf([]string{"opened", "renewed", "renewal failed", "deadline passed", "expired", "close"}, uint8(e), "Event")
 }
 
 // Table is the session's state machine.

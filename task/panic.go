@@ -15,6 +15,7 @@ type PanicError struct {
 	Stack []byte
 }
 
+// Error says what panicked, and with which value; the stack is not in it.
 func (e *PanicError) Error() string {
 	return fmt.Sprintf("simba: %s of %q panicked: %v", e.What, e.Name, e.Value)
 }

@@ -1,5 +1,5 @@
 // Command documented checks that every package has a comment and that every exported name has one: constants, variables,
-// types, functions, methods (but Error and String), fields of structs and methods of interfaces. It takes the roots of modules and fails with one
+// types, functions, methods, fields of structs and methods of interfaces. It takes the roots of modules and fails with one
 // line for each name without.
 package main
 
@@ -81,7 +81,7 @@ func checkDecl(decl ast.Decl, report reporter) {
 			}
 			name = receiver + "." + name
 		}
-		if decl.Name.IsExported() && !spoken(decl) && !says(decl.Doc) {
+		if decl.Name.IsExported() && !says(decl.Doc) {
 			report(decl.Name.Pos(), name)
 		}
 	case *ast.GenDecl:
@@ -89,11 +89,6 @@ func checkDecl(decl ast.Decl, report reporter) {
 			checkSpec(decl, spec, report)
 		}
 	}
-}
-
-// spoken is for the methods of error and fmt.Stringer: what they do is said there, and a comment could only repeat it.
-func spoken(decl *ast.FuncDecl) bool {
-	return decl.Recv != nil && (decl.Name.Name == "Error" || decl.Name.Name == "String")
 }
 
 func checkSpec(decl *ast.GenDecl, spec ast.Spec, report reporter) {

@@ -57,6 +57,7 @@ type StartError struct {
 	advice string
 }
 
+// Error says which command could not be started, and why.
 func (e *StartError) Error() string {
 	return fmt.Sprintf("simba: command %q %s", e.Name, e.advice)
 }
@@ -100,6 +101,7 @@ type SurvivorError struct {
 	PIDs []int
 }
 
+// Error says what outlived its end.
 func (e *SurvivorError) Error() string {
 	return fmt.Sprintf("simba: the command is not over: of its processes, %v are still there %v after SIGKILL "+
 		"(blocked in the kernel, or another user's)", e.PIDs, reapBound)
