@@ -48,7 +48,7 @@ func (s *sandbox) Send(to actor.Ref, msg actor.Message) {
 		s.caller.Tell(msg)
 		return
 	}
-	s.sent = append(s.sent, msg)
+	s.sent = append(s.sent, unowned(msg))
 }
 func (s *sandbox) After(time.Duration, actor.Message) actor.Timer { return timer{} }
 

@@ -250,7 +250,7 @@ func (e *election) leave(ctx actor.Context) {
 		return
 	}
 	e.left = true
-	ctx.Send(e.Session, session.Leave{Name: e.Name})
+	ctx.Send(e.Session, session.Leave{Name: e.Name, Owner: ctx.Self()})
 }
 
 // finished reports whether nothing is left to come. Whoever asks the election for
@@ -299,7 +299,7 @@ func (e *election) abort(ctx actor.Context) {
 	e.waiters = nil
 	if e.started && !e.left && e.task.term == nil {
 		e.left = true
-		ctx.Send(e.Session, session.Leave{Name: e.Name})
+		ctx.Send(e.Session, session.Leave{Name: e.Name, Owner: ctx.Self()})
 	}
 }
 

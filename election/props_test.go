@@ -137,7 +137,9 @@ func newMonitor(t *rapid.T, reached map[string]int) *monitor {
 	m.node = m.world.NewNode("n", time.Hour, 1)
 	m.session.clock = m.node
 	network := inOrder(t, m.world.Now, rapid.SampledFrom([]time.Duration{0, 300 * time.Millisecond}).Draw(t, "slowest"))
-	m.world.Network = func(from, to *sim.Node, _ actor.Message) []time.Duration { return network(from, to) }
+	m.world.Network = func(arrivals []time.Duration, from, to *sim.Node, _ actor.Message) []time.Duration {
+		return append(arrivals, network(from, to)...)
+	}
 
 	policies := rapid.SampledFrom([]election.Policy{election.Hold, election.Restart, election.Yield, election.Finish})
 	c := election.Config{

@@ -89,16 +89,16 @@ func newWorld(t *testing.T, seed uint64) *world {
 	store := w.NewNode("store", 0, 1)
 	backend := store.Spawn("backend", memory.NewActor(memory.NewModel(memory.Config{})))
 	arrived := make(map[[2]*sim.Node]actor.Instant)
-	w.Network = func(from, to *sim.Node, _ actor.Message) []time.Duration {
+	w.Network = func(arrivals []time.Duration, from, to *sim.Node, _ actor.Message) []time.Duration {
 		for _, m := range w.machines {
 			if m.cut && (m.node == from || m.node == to) {
-				return nil
+				return arrivals
 			}
 		}
 		// In order, as over one connection.
 		at := max(w.Now().Add(w.upTo(50*time.Millisecond)), arrived[[2]*sim.Node{from, to}])
 		arrived[[2]*sim.Node{from, to}] = at
-		return []time.Duration{at.Sub(w.Now())}
+		return append(arrivals, at.Sub(w.Now()))
 	}
 	for i, name := range []string{"a", "b", "c"} {
 		m := &machine{w: w, node: w.NewNode(name, time.Duration(i)*time.Hour, 1+float64(i-1)*0.004), invalid: make(map[*term.Term]bool)}

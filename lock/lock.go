@@ -243,7 +243,7 @@ func (l *lock) letGo(ctx actor.Context, answer actor.Message) {
 // the names may be somebody else's afterwards.
 func (l *lock) leave(ctx actor.Context) {
 	l.left = true
-	ctx.Send(l.Session, session.Leave{Name: l.Names[0]})
+	ctx.Send(l.Session, session.Leave{Name: l.Names[0], Owner: ctx.Self()})
 }
 
 // giveBack ends a term here, and only then releases its lease (R23). If the session

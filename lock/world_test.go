@@ -80,15 +80,15 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w.OnReport = func(from actor.Ref, err error) { t.Errorf("%v reports: %v", from, err) }
 	backend := w.NewNode("store", 0, 1).Spawn("backend", memory.NewActor(memory.NewModel(memory.Config{})))
 	arrived := make(map[[2]*sim.Node]actor.Instant)
-	w.Network = func(from, to *sim.Node, _ actor.Message) []time.Duration {
+	w.Network = func(arrivals []time.Duration, from, to *sim.Node, _ actor.Message) []time.Duration {
 		for _, u := range w.users {
 			if u.cut && (u.node == from || u.node == to) {
-				return nil
+				return arrivals
 			}
 		}
 		at := max(w.Now().Add(w.upTo(20*time.Millisecond)), arrived[[2]*sim.Node{from, to}]) // in order
 		arrived[[2]*sim.Node{from, to}] = at
-		return []time.Duration{at.Sub(w.Now())}
+		return append(arrivals, at.Sub(w.Now()))
 	}
 	for i, name := range []string{"a", "b", "c", "d"} {
 		u := &user{w: w, node: w.NewNode(name, 0, 1+float64(i-1)*0.003), invalid: make(map[*term.Term]bool)}

@@ -25,7 +25,11 @@ func TestJoin(t *testing.T) {
 		}
 	}
 	r.join("c") // which the refused one has not taken
-	r.tell(session.Leave{Name: "b"})
+	r.tell(session.Leave{Name: "b", Owner: &owner{}})
+	if _, ok := r.ask(session.Join{Names: []string{"b"}, Owner: &owner{}}).Answer.(*session.InUseError); !ok {
+		t.Error("somebody who never joined has taken the name away from who did")
+	}
+	r.tell(session.Leave{Name: "b", Owner: o})
 	o.contend(1) // it left
 	none[*backend.AcquireRequest](r)
 	r.join("a")
@@ -168,7 +172,7 @@ func TestWinThatIsNotWanted(t *testing.T) {
 		meanwhile func(r *rig, o *owner)
 	}{
 		{"withdrawn", func(r *rig, _ *owner) { r.tell(session.Withdraw{Name: "x"}) }},
-		{"left", func(r *rig, _ *owner) { r.tell(session.Leave{Name: "x"}) }},
+		{"left", func(r *rig, o *owner) { r.tell(session.Leave{Name: "x", Owner: o}) }},
 		{"given up", func(r *rig, _ *owner) { r.RunFor(params.RenewInterval); r.keepAlive() }},
 		{"replaced", func(r *rig, o *owner) { o.contend(2) }},
 	} {

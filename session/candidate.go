@@ -53,12 +53,12 @@ func (s *session) join(m Join) actor.Message {
 	return Done{}
 }
 
-func (s *session) leave(ctx actor.Context, name string) {
-	o := s.owners[name]
-	if o == nil {
+func (s *session) leave(ctx actor.Context, m Leave) {
+	o := s.owners[m.Name]
+	if o == nil || o.ref != m.Owner {
 		return
 	}
-	s.withdraw(ctx, name)
+	s.withdraw(ctx, m.Name)
 	for _, name := range o.names {
 		if h := s.held[name]; h != nil {
 			term.End(h.term, term.Stopped) // R23

@@ -54,8 +54,12 @@ type (
 	Release struct{ Term *term.Term }
 	// Leave gives the owner's names back. A candidacy is withdrawn, and a term
 	// that has not been released is ended and released. The names can be joined
-	// again at once: attempts are held back while a release is pending.
-	Leave struct{ Name string }
+	// again at once: attempts are held back while a release is pending. Owner is the
+	// one that joined. Names that are another's by now stay with that one.
+	Leave struct {
+		Name  string
+		Owner actor.Ref
+	}
 )
 
 // What a session tells an owner. Candidacy is the one that it is about, Term or

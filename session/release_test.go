@@ -159,11 +159,11 @@ func TestAttemptsWaitForTheRelease(t *testing.T) {
 	}{
 		{"the same owner", func(r *rig, o *owner) *owner { return o }},
 		{"another owner", func(r *rig, o *owner) *owner {
-			r.tell(session.Leave{Name: "x"})
+			r.tell(session.Leave{Name: "x", Owner: o})
 			return r.join("x")
 		}},
 		{"a set", func(r *rig, o *owner) *owner {
-			r.tell(session.Leave{Name: "x"})
+			r.tell(session.Leave{Name: "x", Owner: o})
 			return r.join("w", "x")
 		}},
 	} {
@@ -186,7 +186,7 @@ func TestAttemptsWaitForTheRelease(t *testing.T) {
 func TestLeave(t *testing.T) {
 	r := newLiveRig(t)
 	o, tm := r.lead("x", 7)
-	r.tell(session.Leave{Name: "x"})
+	r.tell(session.Leave{Name: "x", Owner: o})
 	check(t, "reason", tm.Reason(), term.Stopped)
 	m := take[*backend.ReleaseRequest](r)
 	check(t, "released", fmt.Sprint(m.Leases), "[{x 7}]")
@@ -291,7 +291,7 @@ func (r *rig) useName(round int) {
 			o.release(w.Terms[0])
 		}
 	}
-	r.tell(session.Leave{Name: name})
+	r.tell(session.Leave{Name: name, Owner: o})
 	for range 3 {
 		for _, m := range all[*backend.ReleaseRequest](r) {
 			if fate == 5 {

@@ -117,20 +117,28 @@ func (s *session) begin(ctx actor.Context, g backend.Grant, sentAt, deadline act
 	s.beatAll(ctx)
 }
 
-// adapt makes the interval fit what the backend grants: two renewals must fit
-// into the local validity, or three go into it (R49).
+// adapt makes the interval fit what the backend grants: two renewals must fit into
+// the local validity, or three go into it (R49). They fit if there is time for one
+// that is lost, for the pause after that, and for as long again for the answer to
+// the next: one lost renewal must not cost a term. With a configured interval of
+// nearly half the lease they may not fit from the start, and there is nothing to
+// warn of: the backend has granted all that it was asked for.
 func (s *session) adapt(granted time.Duration) {
 	s.interval = s.Params.RenewInterval
 	local := s.bound.Local(granted)
-	if local/2 >= s.interval {
+	if local-2*s.interval >= 2*s.leastPause() {
 		return
 	}
 	s.interval = max(local/3, 1)
-	if !s.shortened {
+	if granted < s.Params.Lease && !s.shortened {
 		s.shortened = true
 		s.Sink(observe.SessionShortened{Session: s.id, Asked: s.Params.Lease, Granted: granted, Interval: s.interval})
 	}
 }
+
+// leastPause is the least pause before a renewal is tried again. Half an interval
+// leaves time for the answer before the deadline.
+func (s *session) leastPause() time.Duration { return min(s.Params.MinBackoff, s.interval/2) }
 
 func (s *session) scheduleRenewal(ctx actor.Context, d time.Duration) {
 	if s.nextRenew != nil {
@@ -192,7 +200,7 @@ func (s *session) renewalFailed(ctx actor.Context, err error) {
 	}
 	s.step(ctx, RenewalFailed)
 	// R12: halving what remains leaves room for several tries before the deadline.
-	s.scheduleRenewal(ctx, clamp(s.deadline.Remaining()/2, s.Params.MinBackoff, s.interval))
+	s.scheduleRenewal(ctx, clamp(s.deadline.Remaining()/2, s.leastPause(), s.interval))
 	s.publish()
 }
 

@@ -461,16 +461,41 @@ func TestShortLease(t *testing.T) {
 	check(t, "interval shown", r.view.Load().Interval, params.RenewInterval)
 }
 
-// R49: exactly two renewals fit.
+// R49: exactly two renewals fit: one that is lost, a pause, and one that is answered
+// in as long as the pause took.
 func TestTwoRenewalsJustFit(t *testing.T) {
 	for _, tt := range []struct{ granted, interval time.Duration }{
-		// (6 s + 100 ms) / 0.9, up to the next nanosecond that can be granted
-		{6777777778, 3 * time.Second},
-		{6777777777, 5999999999 / 3},
+		// (6 s + 2 x 200 ms + 100 ms) / 0.9, up to the next nanosecond that can be granted
+		{7222222223, 3 * time.Second},
+		{7222222222, 6399999999 / 3},
 	} {
 		r := newRig(t, params)
 		r.open(tt.granted)
 		check(t, fmt.Sprint("interval for ", tt.granted), r.view.Load().Interval, tt.interval)
+	}
+}
+
+// One renewal that is lost costs no term, whatever was granted and configured: there
+// is time for another one, and for its answer.
+func TestOneLostRenewal(t *testing.T) {
+	for _, minBackoff := range []time.Duration{params.MinBackoff, params.RenewInterval / 2, params.RenewInterval} {
+		for granted := time.Second; granted <= params.Lease; granted += 10 * time.Millisecond {
+			p := params
+			p.MinBackoff = minBackoff
+			r := newRig(t, p)
+			r.open(granted)
+			interval := r.view.Load().Interval
+			r.RunFor(interval)
+			take[*backend.RenewRequest](r)
+			r.RunFor(interval)
+			at, open := r.view.Load().Deadline.At()
+			left := at.Sub(r.node.Now())
+			r.RunFor(left / 2)
+			if m := all[*backend.RenewRequest](r); !open || left < interval/20 || len(m) == 0 {
+				t.Fatalf("granted %v, minimum back-off %v, interval %v: after a lost renewal %v are left, and in the half of it %d were tried",
+					granted, minBackoff, interval, left, len(m))
+			}
+		}
 	}
 }
 

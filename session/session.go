@@ -145,7 +145,7 @@ func (s *session) handle(ctx actor.Context, msg actor.Message) {
 	case Release:
 		s.release(ctx, m.Term)
 	case Leave:
-		s.leave(ctx, m.Name)
+		s.leave(ctx, m)
 	case Watch:
 		s.watch(ctx, m.Name, m.Watcher)
 	case Unwatch:

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"maps"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -13,7 +11,7 @@ import (
 	"github.com/simba-go/simba/term"
 )
 
-// Client is a process that uses the library, on a machine of its own.
+// Client is a process that uses the library.
 type Client struct {
 	*Node
 	Session   actor.Ref            // of the process that runs now
@@ -23,11 +21,19 @@ type Client struct {
 
 	cluster *Cluster
 	view    atomic.Pointer[session.Snapshot]
+	life    int
+	closing bool
+	started []*Election // by the process that runs now, also those that have ended
 }
 
 // NewClient adds a machine and starts a process on it that opens a session.
 func (c *Cluster) NewClient(name string, offset time.Duration, rate float64) *Client {
-	cl := &Client{Node: c.NewNode(name, offset, rate), cluster: c}
+	return c.NewClientOn(c.NewNode(name, offset, rate))
+}
+
+// NewClientOn starts a process on a node that opens a session.
+func (c *Cluster) NewClientOn(n *Node) *Client {
+	cl := &Client{Node: n, cluster: c}
 	c.Clients = append(c.Clients, cl)
 	cl.Start()
 	return cl
@@ -35,15 +41,19 @@ func (c *Cluster) NewClient(name string, offset time.Duration, rate float64) *Cl
 
 // Start starts the process, after a crash or a close.
 func (c *Client) Start() {
+	c.cluster.Monitor.node(c.Node).restart(c)
 	c.Elections = make(map[string]*Election)
 	c.view.Store(nil)
+	c.started = nil
+	c.life++
+	c.closing = false
 	c.Session = c.Spawn("session", session.New(session.Config{
 		Params: c.cluster.Params, Label: c.String(), Backend: &c.cluster.backend, Clock: c.Node, Sink: c.sink, View: &c.view,
 	}))
 }
 
 func (c *Client) sink(e observe.Event) {
-	c.cluster.Monitor.count(c, e)
+	c.cluster.Monitor.event(c, e)
 	if c.Sink != nil {
 		c.Sink(e)
 	}
@@ -59,50 +69,95 @@ func (c *Client) Live() bool {
 	return v != nil && v.State == session.Live
 }
 
+// Life counts the processes that were started, so that they can be told apart.
+func (c *Client) Life() int { return c.life }
+
+// Closing reports whether Close was asked of the process that runs now.
+func (c *Client) Closing() bool { return c.closing }
+
+// WorksForEver reports whether a task runs that will never return.
+func (c *Client) WorksForEver() bool {
+	for ref := range c.Node.actors { //simba:unordered one is enough
+		if h, ok := ref.behavior.(*Host); ok && h.running != nil && h.work.Deaf && h.work.Lasts == 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Crash ends the process without a word.
 func (c *Client) Crash() {
 	c.Node.Crash()
+	c.cluster.Monitor.node(c.Node).restart(nil)
 	c.Elections = nil
 }
 
+// Resume lets the process go on after a pause.
+func (c *Client) Resume() {
+	m := c.cluster.Monitor
+	if w := m.node(c.Node); c.Paused() && w.session != "" && !c.Now().Before(w.deadline) {
+		m.Met[ExpiryWhilePaused]++
+	}
+	c.Node.Resume()
+}
+
+// Wake ends the sleep of the client's machine. The library notices that it may have
+// slept, and looks at its deadline: see [session.Check].
+func (c *Client) Wake() {
+	m := c.cluster.Monitor
+	if w := m.node(c.Node); c.Asleep() && w.session != "" && !c.Now().Before(w.deadline) {
+		m.Met[SuspendedMachine]++
+	}
+	c.Node.Wake()
+	c.Session.Tell(session.Check{})
+}
+
 // Close stops all elections, and then closes the session, like a client of the
-// library does. The reply comes when all that is done.
-func (c *Client) Close() *Reply {
-	r := &Reply{}
-	left := len(c.Elections)
-	closeNow := func() { ask(c.Session, session.Close{}, r.Tell) }
-	if left == 0 {
-		closeNow()
+// library does. The reply comes, and then is called, when all that is done.
+func (c *Client) Close(then ...func()) *Reply {
+	c.closing = true
+	r := &Reply{then: func(actor.Message) {
+		for _, f := range then {
+			f()
+		}
+	}}
+	left := len(c.started) + 1
+	oneLess := func() {
+		if left--; left == 0 {
+			ask(c.Session, session.Close{}, r.Tell)
+		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.Elections)) {
-		ask(c.Elections[name].ref, election.Stop{}, func(actor.Message) {
-			if left--; left == 0 {
-				closeNow()
-			}
-		})
+	for _, e := range c.started {
+		e.Stop(oneLess)
 	}
+	oneLess()
 	return r
 }
 
 // Election is an election of a client.
 type Election struct {
-	name   string
-	client *Client
-	ref    actor.Ref
-	view   atomic.Pointer[election.Snapshot]
+	name    string
+	client  *Client
+	ref     actor.Ref
+	host    *Host
+	joined  bool // the name, at the session
+	stopped bool // was asked for
+	view    atomic.Pointer[election.Snapshot]
 }
 
 // Elect makes the client contend for name, as soon as none of its other elections
 // and locks has that name any more.
 func (c *Client) Elect(name string, s Script) *Election {
 	e := &Election{name: name, client: c}
-	h := c.Spawn("host of "+name, NewHost(c.world, name, s))
+	e.host = NewHost(c.cluster, name, s)
 	e.ref = c.Spawn("election "+name, election.New(election.Config{
-		Name: name, Session: c.Session, Host: h, Listens: s.Callback != nil, Works: s.Task != nil,
+		Name: name, Session: c.Session, Host: c.Spawn("host of "+name, e.host), Listens: s.Callback != nil, Works: s.Task != nil,
 		AfterReturn: s.AfterReturn, AfterFailure: s.AfterFailure,
 		Params: c.cluster.Params, Sink: c.sink, View: &e.view,
 	}))
 	c.Elections[name] = e
+	c.started = append(c.started, e)
+	c.cluster.Monitor.node(c.Node).actor(e.ref).election = e
 	e.join(c.Session)
 	return e
 }
@@ -111,9 +166,16 @@ func (e *Election) join(at actor.Ref) {
 	ask(at, session.Join{Names: []string{e.name}, Owner: e.ref}, func(answer actor.Message) {
 		switch answer.(type) {
 		case session.Done:
+			if e.stopped { // before it could begin
+				at.Tell(session.Leave{Name: e.name, Owner: e.ref})
+				return
+			}
+			e.joined = true
 			e.ref.Tell(election.Start{})
 		case *session.InUseError: // a task of a stopped election still runs, for example
-			e.client.world.In(e.client.cluster.Params.MinBackoff, func() { e.join(at) })
+			if !e.stopped {
+				e.client.world.In(e.client.cluster.Params.MinBackoff, func() { e.join(at) })
+			}
 		}
 	})
 }
@@ -124,10 +186,25 @@ func (e *Election) Status() election.Status { return e.view.Load().Status }
 // Term returns the term that the election holds now, or nil.
 func (e *Election) Term() *term.Term { return e.view.Load().Term }
 
+// Leads reports whether the election holds a valid term.
+func (e *Election) Leads() bool {
+	t := e.Term()
+	return t != nil && e.client.Now().Before(term.Until(t))
+}
+
+// Ready reports whether the election waits for the name to become free, and nothing
+// else.
+func (e *Election) Ready() bool {
+	v := e.view.Load()
+	return e.joined && v.Status == election.Candidate && !v.Running && !e.client.Now().Before(v.Cooldown)
+}
+
 // Stop asks the election to hand over and to end, and calls each then, which may
 // contend for the same name again, when that is done.
 func (e *Election) Stop(then ...func()) *Reply {
+	e.stopped = true
 	return ask(e.ref, election.Stop{}, func(actor.Message) {
+		e.host.stopHasComeBack()
 		for _, f := range then {
 			f()
 		}

@@ -15,29 +15,49 @@ const billion = 1_000_000_000
 type clock struct {
 	epoch  actor.Instant // in true time
 	origin actor.Instant // what the clock read then
+	rest   uint64        // and by how much it was ahead of that, in billionths of a nanosecond
 	rate   uint64        // nanoseconds by which it advances in a true second
 }
 
 // at returns what the clock reads at a true instant, rounded down.
 func (c clock) at(t actor.Instant) actor.Instant {
-	return c.origin.Add(scale(t.Sub(c.epoch), c.rate, billion, 0))
+	d, _ := scale(t.Sub(c.epoch), c.rate, billion, int64(c.rest))
+	return c.origin.Add(d)
 }
 
 // when returns the first true instant at which the clock reads at least local.
 func (c clock) when(local actor.Instant) actor.Instant {
-	return c.epoch.Add(scale(local.Sub(c.origin), billion, c.rate, c.rate-1))
+	d, _ := scale(local.Sub(c.origin), billion, c.rate, int64(c.rate)-1-int64(c.rest))
+	return c.epoch.Add(d)
 }
 
-// scale returns (d x num + round) / den, saturating, and zero for a negative d.
-func scale(d time.Duration, num, den, round uint64) time.Duration {
+// set returns the clock as it goes on from a true instant with another rate. It
+// loses no fraction of a nanosecond: a clock whose rate is changed often would
+// otherwise be slower than its rates.
+func (c clock) set(t actor.Instant, rate uint64) clock {
+	d, rest := scale(t.Sub(c.epoch), c.rate, billion, int64(c.rest))
+	return clock{epoch: t, origin: c.origin.Add(d), rest: rest, rate: rate}
+}
+
+// scale returns (d x num + add) / den, and the remainder. It saturates, and is zero
+// for a negative d. Add is above -den.
+func scale(d time.Duration, num, den uint64, add int64) (time.Duration, uint64) {
 	if d <= 0 {
-		return 0
+		return 0, 0
 	}
 	hi, lo := bits.Mul64(uint64(d), num)
-	lo, carry := bits.Add64(lo, round, 0)
-	if hi += carry; hi >= den {
-		return math.MaxInt64
+	if add >= 0 {
+		var carry uint64
+		lo, carry = bits.Add64(lo, uint64(add), 0)
+		hi += carry
+	} else {
+		var borrow uint64
+		lo, borrow = bits.Sub64(lo, uint64(-add), 0)
+		hi -= borrow
 	}
-	q, _ := bits.Div64(hi, lo, den)
-	return time.Duration(min(q, math.MaxInt64))
+	if hi >= den {
+		return math.MaxInt64, 0
+	}
+	q, rest := bits.Div64(hi, lo, den)
+	return time.Duration(min(q, math.MaxInt64)), rest
 }

@@ -59,7 +59,7 @@ func TestTimersFollowTheClock(t *testing.T) {
 				return
 			}
 			due = ctx.Now()
-			if early := n.clock.at(w.now - 1).Sub(from); early >= 24*time.Hour+7 {
+			if early := n.machine.clock.at(w.now - 1).Sub(from); early >= 24*time.Hour+7 {
 				t.Errorf("rate %v: it was due a nanosecond before already", rate)
 			}
 		}))

@@ -9,20 +9,21 @@ import (
 	"github.com/simba-go/simba/session"
 )
 
-// Cluster is a world with a backend and Clients, each on a machine of its own: they
-// have the same Params, talk over a Net, and are watched by a Monitor.
+// Cluster is a world with a backend, a protected resource and Clients: they have the
+// same Params, talk over a Net, and are watched by a Monitor.
 type Cluster struct {
 	*World
 	Net     *Net
 	Params  session.Params
 	Model   *memory.Model // what the backend knows; it outlives a crash
+	Mood    Mood          // of the backend
 	Store   *Node         // the backend's machine
 	Monitor *Monitor
 	Clients []*Client
-	// Wrap may change what the backend does, when it is started the next time.
-	Wrap func(actor.Behavior) actor.Behavior
 
-	backend Address
+	resource           *Node
+	backend            Address
+	guarded, unguarded actor.Ref // resources, with a check of tokens and without
 }
 
 // NewCluster returns a cluster without clients, whose backend's clock is the true
@@ -32,27 +33,37 @@ func NewCluster(c Chooser, p session.Params) *Cluster {
 		panic(err)
 	}
 	w := NewWorld(c)
-	cl := &Cluster{World: w, Net: w.NewNet(), Params: p, Store: w.NewNode("store", 0, 1)}
-	cl.Model = memory.NewModel(memory.Config{})
+	cl := &Cluster{World: w, Net: w.NewNet(), Params: p, Store: w.NewNode("store", 0, 1), resource: w.NewNode("resource", 0, 1)}
+	cl.Model = memory.NewModel(memory.Config{Wall: wall})
 	cl.Monitor = newMonitor(cl)
+	cl.guarded, cl.unguarded = cl.newResource("guarded", true), cl.newResource("unguarded", false)
 	cl.StartStore()
 	return cl
+}
+
+func (c *Cluster) newResource(name string, checks bool) actor.Ref {
+	return c.resource.Spawn(name, &resource{checks: checks, highest: make(map[string]uint64), told: func(w Write, accepted bool) {
+		c.Monitor.wrote(w, checks, accepted)
+	}})
 }
 
 // StartStore starts the backend on its machine, which must have crashed, with the
 // data that are in Model.
 func (c *Cluster) StartStore() {
-	b := memory.NewActor(c.Model)
-	if c.Wrap != nil {
-		b = c.Wrap(b)
-	}
-	c.backend.Bind(c.Store.Spawn("backend", b))
+	c.backend.Bind(c.Store.Spawn("backend", &moody{store: memory.NewActor(c.Model), cluster: c}))
+}
+
+// GrantAtMost makes the backend grant leases of that length at most. It forgets all
+// that it knows, so this comes before there are clients.
+func (c *Cluster) GrantAtMost(lease time.Duration) {
+	c.Model = memory.NewModel(memory.Config{MaxLease: lease, Wall: wall})
+	c.RestartStore()
 }
 
 // Leader returns the client that has a valid term of name, or nil.
 func (c *Cluster) Leader(name string) *Client {
 	for _, cl := range c.Clients {
-		if e := cl.Elections[name]; e != nil && e.Term() != nil && e.Term().Valid() {
+		if e := cl.Elections[name]; e != nil && e.Leads() {
 			return cl
 		}
 	}

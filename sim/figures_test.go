@@ -45,7 +45,7 @@ func TestTenThousandElections(t *testing.T) {
 		rounds    = 6
 	)
 	c := sim.NewCluster(sim.Random(1), params)
-	c.Net.Weather.Delay = 20 * time.Millisecond
+	c.Net.Weather.Delay = sim.Uniform(0, 20*time.Millisecond)
 	leader, follower := c.NewClient("leader", 0, 1), c.NewClient("follower", 0, 1)
 	leads, follows := countCalls(c, leader), countCalls(c, follower)
 	for i := range elections {

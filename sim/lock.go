@@ -19,12 +19,18 @@ type Lock struct {
 func (c *Client) Lock(once bool, names ...string) *Lock {
 	l := &Lock{Acquired: &Reply{}}
 	l.ref = c.Spawn("lock "+names[0], lock.New(lock.Config{Names: names, Session: c.Session, Sink: c.sink}))
+	c.cluster.Monitor.node(c.Node).actor(l.ref).lock = true
 	ask(c.Session, session.Join{Names: names, Owner: l.ref}, func(answer actor.Message) {
 		if _, ok := answer.(session.Done); !ok {
 			l.Acquired.Tell(answer)
 			return
 		}
-		ask(l.ref, lock.Acquire{Once: once}, l.Acquired.Tell)
+		ask(l.ref, lock.Acquire{Once: once}, func(answer actor.Message) {
+			if _, held := answer.(*lock.HeldError); held {
+				c.cluster.Monitor.Met[LockHeld]++
+			}
+			l.Acquired.Tell(answer)
+		})
 	})
 	return l
 }

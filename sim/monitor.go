@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/simba-go/simba/actor"
@@ -13,213 +12,246 @@ import (
 	"github.com/simba-go/simba/term"
 )
 
-// Monitor watches over what must always hold in a [Cluster], in true time, and
-// fails the world when it does not. It knows what no client can know: all terms,
-// all clocks, and what the backend thinks.
+// Monitor watches over the invariants of a [Cluster] in true time, and fails the
+// world with a [Violation] when one does not hold. It knows what no client can
+// know: all terms, all clocks, and what the backend thinks. And it only looks: a
+// term that it looks at is none that somebody has seen.
+//
+// Its files: monitor.go tells who looks at what, watch_term.go, watch_client.go,
+// watch_store.go and watch_user.go look.
 type Monitor struct {
-	// Seen counts what has happened, by the events of package observe, so that a
-	// test can tell whether it has reached what it is about.
-	Seen map[string]int
+	// Met counts the situations that the world was in.
+	Met Counts
+	// Tolerated counts the violations of the invariants in it, by number, instead of
+	// failing: for worlds in which they are expected.
+	Tolerated map[int]int
 
-	cluster  *Cluster
-	open     map[string][]*term.Term // by name: those that were valid when last looked at
-	tokens   map[string]uint64       // the last one of each name
-	terms    map[leaseOf]*term.Term  // that have not been released
-	renewals map[actor.Ref]renewal   // under way, by session actor
-	over     map[string]bool         // sessions that their clients have given up
-	running  map[*term.Term]bool     // whose tasks run
-	timeUp   map[tokenOf]actor.Instant
-}
-
-// tokenOf names a term. Its handover's time is up at an instant of its machine's
-// clock.
-type tokenOf struct {
-	name  string
-	token uint64
-}
-
-type leaseOf struct {
-	session string
-	backend.Lease
-}
-
-type renewal struct {
-	id       uint64
-	session  string
-	deadline actor.Instant // when it is given up, on its machine's clock
+	cluster *Cluster
+	current *process      // whose step it is, nil for none
+	msg     actor.Message // that it handles
+	names   map[string]*nameWatch
+	nodes   map[*Node]*nodeWatch
+	order   []*nodeWatch // of nodes, as they came
+	store   storeWatch
+	writes  map[bool]map[string]uint64 // the highest token of each name, at the resource that checks and the other
 }
 
 func newMonitor(c *Cluster) *Monitor {
 	m := &Monitor{
-		Seen:     make(map[string]int),
-		cluster:  c,
-		open:     make(map[string][]*term.Term),
-		tokens:   make(map[string]uint64),
-		terms:    make(map[leaseOf]*term.Term),
-		renewals: make(map[actor.Ref]renewal),
-		over:     make(map[string]bool),
-		running:  make(map[*term.Term]bool),
-		timeUp:   make(map[tokenOf]actor.Instant),
+		Tolerated: make(map[int]int),
+		cluster:   c,
+		names:     make(map[string]*nameWatch),
+		nodes:     make(map[*Node]*nodeWatch),
+		store:     newStoreWatch(),
+		writes:    map[bool]map[string]uint64{true: {}, false: {}},
 	}
 	c.OnSend(m.sent)
 	c.OnDeliver(m.delivered)
 	c.OnStep(m.look)
+	c.OnTravel(func(_, _ *Node, msg actor.Message, arrivals []time.Duration) {
+		if len(arrivals) == 0 {
+			m.answerLost(msg)
+		}
+	})
+	c.OnReport = func(from actor.Ref, err error) { m.violate(ReachableStates, "%s reports: %v", from, err) }
 	return m
 }
 
-func (m *Monitor) fail(format string, args ...any) { m.cluster.Fail(fmt.Errorf(format, args...)) }
-
-// count takes the events of a client.
-func (m *Monitor) count(from *Client, e observe.Event) {
-	if h, ok := e.(observe.HandoverStarted); ok {
-		m.timeUp[tokenOf{h.Name, h.Token}] = from.Now().Add(h.Remaining)
-	}
-	switch e := e.(type) {
-	case observe.SessionEnded:
-		m.over[e.Session] = true
-		m.Seen["session ended: "+e.Reason.String()]++
-	case observe.Revoked:
-		m.Seen["revoked: "+e.Reason.String()]++
-	case observe.Renewed:
-		m.Seen["renewed: "+string(e.Result)]++
-	case observe.Attempted:
-		m.Seen["attempted: "+string(e.Result)]++
-	case observe.Released:
-		m.Seen["released: "+string(e.Result)]++
-	default:
-		m.Seen[fmt.Sprintf("%T", e)[len("observe."):]]++
+// Tolerate makes the monitor count violations of these invariants only.
+func (m *Monitor) Tolerate(invariants ...Invariant) {
+	for _, i := range invariants {
+		m.Tolerated[i.Number] = 0
 	}
 }
 
-func (m *Monitor) sent(from, _ actor.Ref, msg actor.Message) {
+func (m *Monitor) violate(i Invariant, format string, args ...any) {
+	if _, ok := m.Tolerated[i.Number]; ok {
+		m.Tolerated[i.Number]++
+		return
+	}
+	m.cluster.Violate(i, format, args...)
+}
+
+// node returns what is watched of the client on a node.
+func (m *Monitor) node(n *Node) *nodeWatch {
+	w := m.nodes[n]
+	if w == nil {
+		w = newNodeWatch(n)
+		m.nodes[n] = w
+		m.order = append(m.order, w)
+	}
+	return w
+}
+
+// sent is told of each message that an actor sends to another.
+func (m *Monitor) sent(from, to actor.Ref, msg actor.Message) {
+	p := from.(*process)
 	switch msg := msg.(type) {
 	case session.Won:
-		for _, t := range msg.Terms {
-			m.begun(t)
-		}
+		m.won(p, to, msg)
+	case session.Ended:
+		m.lost(p, msg)
+	case session.Contend:
+		m.contends(p, msg)
+	case session.Done:
+		m.joined(p)
 	case *backend.RenewRequest:
-		m.renewing(from, msg)
+		m.renewing(p, msg)
 	case *backend.AcquireRequest:
-		m.alive(msg.Session, "acquires")
+		m.attempting(p, msg)
 	case *backend.ReleaseRequest:
+		m.node(p.node).sent[msg.ID] = msg.Session
 		for _, l := range msg.Leases {
-			m.releasing(from, leaseOf{msg.Session, l})
+			m.releasing(p, msg.Session, l)
 		}
 	case *backend.CloseRequest:
-		for l := range m.terms {
-			if l.session == msg.Session {
-				m.releasing(from, l)
+		m.closing(p, msg.Session)
+	case election.StartTask:
+		m.taskStarts(p, msg.Term)
+	case election.TaskExited:
+		m.taskExited(p, msg)
+	case election.CallbackRefused:
+		m.Met[CallbackRefused]++
+		m.node(p.node).actor(to).refused = true
+	}
+}
+
+// delivered is told of each message that an actor is about to handle.
+func (m *Monitor) delivered(to actor.Ref, msg actor.Message) {
+	p := to.(*process)
+	m.current, m.msg = p, msg
+	if p.node == m.cluster.Store {
+		m.requested(msg)
+		return
+	}
+	switch msg := msg.(type) {
+	case *actor.Request:
+		m.asked(p, msg)
+	case *backend.RenewAnswer:
+		m.renewAnswer(p, msg)
+	case *backend.AcquireAnswer:
+		m.acquireAnswer(p, msg)
+	case *backend.ReleaseAnswer:
+		m.answered(m.node(p.node), msg.ID, msg.Err)
+	case session.Contend:
+		m.node(p.node).wants(msg)
+	case session.Withdraw:
+		m.node(p.node).wantsNot(msg.Name)
+	case session.Leave:
+		m.node(p.node).left(msg)
+	}
+}
+
+// look is what follows each step.
+func (m *Monitor) look() {
+	p := m.current
+	m.current, m.msg = nil, nil
+	switch {
+	case p == nil:
+		for _, w := range m.order {
+			m.lookAtNode(w, nil)
+		}
+	case p.node == m.cluster.Store:
+		m.lookAtStore()
+	default:
+		if w := m.nodes[p.node]; w != nil {
+			m.lookAtNode(w, p)
+		}
+	}
+}
+
+// event takes the events of a client.
+func (m *Monitor) event(c *Client, e observe.Event) {
+	w := m.node(c.Node)
+	switch e := e.(type) {
+	case observe.Renewed:
+		if e.Result == observe.Unknown {
+			m.Met[RenewalUnknown]++
+		}
+	case observe.Attempted:
+		if e.Result == observe.Unknown {
+			m.Met[AttemptUnknown]++
+		}
+	case observe.Released:
+		if e.Result == observe.Unknown {
+			m.Met[ReleaseUnknown]++
+		}
+	case observe.SessionOpened:
+		if w.opened++; w.opened > 1 {
+			m.Met[SessionReopened]++
+		}
+	case observe.SessionShortened:
+		m.Met[LeaseShortened]++
+	case observe.SessionResumed:
+		m.Met[SuspendedAndRecovered]++
+	case observe.SessionEnded:
+		w.over[e.Session] = true
+	case observe.OpenFailed:
+		m.Met[OpenFailed]++
+	case observe.Revoked:
+		m.revoked(w, e)
+	case observe.HandoverStarted:
+		if t := w.term(e.Name, e.Token); t != nil {
+			t.handover, t.timeUp = true, w.node.Now().Add(e.Remaining)
+		}
+	case observe.HandoverTimedOut:
+		m.Met[HandoverCut]++
+	case observe.TaskOverrunning:
+		m.Met[TaskOverran]++
+	case observe.CallbackFailed:
+		m.Met[CallbackPanicked]++
+	case observe.TaskEnded:
+		m.taskEnded(e.Err)
+	}
+}
+
+// reached reports whether a machine can be in a state after another one.
+func reached[S, E actor.Enum](t *actor.Table[S, E], from, to S) bool {
+	seen := map[S]bool{from: true}
+	for todo := []S{from}; len(todo) > 0; todo = todo[1:] {
+		if todo[0] == to {
+			return true
+		}
+		for _, e := range t.Events() {
+			if next, err := t.Next(todo[0], e); err == nil && !seen[next] {
+				seen[next] = true
+				todo = append(todo, next)
 			}
 		}
-	case election.StartTask:
-		m.running[msg.Term] = true
-	case election.TaskExited:
-		delete(m.running, msg.Term)
 	}
+	return false
 }
 
-// begun: the tokens of a name strictly increase over its terms, and are above
-// zero.
-func (m *Monitor) begun(t *term.Term) {
-	if t.Token() <= m.tokens[t.Name()] {
-		m.fail("the token of %q goes from %d to %d", t.Name(), m.tokens[t.Name()], t.Token())
+// name returns what is watched of the terms of a name.
+func (m *Monitor) name(name string) *nameWatch {
+	n := m.names[name]
+	if n == nil {
+		n = &nameWatch{}
+		m.names[name] = n
 	}
-	m.tokens[t.Name()] = t.Token()
-	m.open[t.Name()] = append(m.open[t.Name()], t)
-	m.lookAt(t.Name())
-	m.terms[leaseOf{t.Session(), backend.Lease{Name: t.Name(), Token: t.Token()}}] = t
-}
-
-// releasing: a term has ended before its lease is released. In a handover its task
-// has exited before that, or its time is up.
-func (m *Monitor) releasing(from actor.Ref, l leaseOf) {
-	t := m.terms[l]
-	if t == nil {
-		return
-	}
-	if t.Reason() == term.None {
-		m.fail("the lease of %q with token %d is released, and its term has not ended", l.Name, l.Token)
-	}
-	up, handover := m.timeUp[tokenOf{l.Name, l.Token}]
-	if left := up.Sub(from.(*process).Now()); handover && m.running[t] && left > 0 {
-		m.fail("the lease of %q with token %d is released, and its task may run for another %v", l.Name, l.Token, left)
-	}
-	delete(m.terms, l)
-	delete(m.timeUp, tokenOf{l.Name, l.Token})
-}
-
-// alive: a session that has ended is never used again.
-func (m *Monitor) alive(id, what string) {
-	if m.over[id] {
-		m.fail("session %s has ended, and %s", id, what)
-	}
-}
-
-// renewing: at most one renewal of a session is under way.
-func (m *Monitor) renewing(from actor.Ref, msg *backend.RenewRequest) {
-	m.alive(msg.Session, "renews")
-	now := from.(*process).Now()
-	if r := m.renewals[from]; r.session == msg.Session && now < r.deadline {
-		m.fail("session %s renews while its renewal #%d is under way", msg.Session, r.id)
-	}
-	m.renewals[from] = renewal{id: msg.ID, session: msg.Session, deadline: now.Add(msg.Timeout)}
-}
-
-func (m *Monitor) delivered(to actor.Ref, msg actor.Message) {
-	if a, ok := msg.(*backend.RenewAnswer); ok && m.renewals[to].id == a.ID {
-		delete(m.renewals, to)
-	}
-}
-
-// many is the number of names above which not all of them are looked at in each
-// step.
-const many = 64
-
-func (m *Monitor) look() {
-	if len(m.open) > many && m.cluster.Steps()%1024 != 0 {
-		return
-	}
-	for name := range m.open {
-		m.lookAt(name)
-	}
-}
-
-// lookAt: at one instant of true time, at most one term of a name is valid; and
-// while it is, the backend keeps its lease for it, so that a session's deadline
-// comes before its expiry.
-func (m *Monitor) lookAt(name string) {
-	valid := slices.DeleteFunc(m.open[name], func(t *term.Term) bool { return !t.Valid() })
-	if m.open[name] = valid; len(valid) == 0 {
-		delete(m.open, name)
-		return
-	}
-	if len(valid) > 1 {
-		m.fail("%q has two valid terms, with tokens %d and %d", name, valid[0].Token(), valid[1].Token())
-	}
-	t := valid[0]
-	h := m.cluster.Model.Inspect(m.cluster.Store.Now(), []string{name})[0]
-	if h.Session != t.Session() || h.Token != t.Token() {
-		m.fail("the term of %q with token %d is valid for %v, but the backend's holder has token %d",
-			name, t.Token(), t.Remaining(), h.Token)
-	}
+	return n
 }
 
 // Unused returns the leases at the backend for which no valid term stands.
 func (m *Monitor) Unused() []backend.Holder {
 	var unused []backend.Holder
 	for _, h := range m.cluster.Model.Inspect(m.cluster.Store.Now(), nil) {
-		t := m.terms[leaseOf{h.Session, backend.Lease{Name: h.Name, Token: h.Token}}]
-		if t == nil || !t.Valid() {
+		if !m.used(h) {
 			unused = append(unused, h)
 		}
 	}
 	return unused
 }
 
-// Remaining returns for how long somebody's term of name is valid.
-func (m *Monitor) Remaining(name string) time.Duration {
-	for _, t := range m.open[name] {
-		return t.Remaining()
+func (m *Monitor) used(h backend.Holder) bool {
+	for _, t := range m.name(h.Name).terms {
+		if t.token == h.Token && t.term.Session() == h.Session && t.valid() {
+			return true
+		}
 	}
-	return 0
+	return false
+}
+
+func termOf(t *term.Term) string {
+	return fmt.Sprintf("the term of %q with token %d", t.Name(), t.Token())
 }

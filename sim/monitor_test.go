@@ -1,7 +1,7 @@
 package sim_test
 
 import (
-	"strings"
+	"errors"
 	"testing"
 	"time"
 
@@ -26,8 +26,11 @@ func newLiar() *liar {
 	l.node = l.NewNode("liar", 0, 1)
 	l.to = l.node.Spawn("listener", actor.BehaviorFunc(func(actor.Context, actor.Message) {}))
 	l.self = l.node.Spawn("liar", actor.BehaviorFunc(func(ctx actor.Context, msg actor.Message) {
-		if f, ok := msg.(func(actor.Context)); ok {
-			f(ctx)
+		switch msg := msg.(type) {
+		case func(actor.Context):
+			msg(ctx)
+		case *actor.Request:
+			ctx.Send(msg.ReplyTo(), session.Done{})
 		}
 	}))
 	return l
@@ -61,85 +64,130 @@ func TestMonitor(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		lie  func(l *liar)
-		want string // of the error; empty if there is nothing wrong
+		want sim.Invariant // zero if there is nothing wrong
 	}{
 		{"nothing wrong", func(l *liar) {
-			tm := l.term("s", "x", l.lease("s", "x"), time.Second)
-			l.say(session.Won{Terms: []*term.Term{tm}})
+			l.win("s", "x", l.lease("s", "x"), time.Second)
 			l.RunFor(time.Minute)
-			l.say(session.Won{Terms: []*term.Term{l.term("s2", "x", l.lease("s2", "x"), time.Second)}})
-		}, ""},
+			l.win("s2", "x", l.lease("s2", "x"), time.Second)
+		}, sim.Invariant{}},
 		{"two valid terms", func(l *liar) {
 			token := l.lease("s", "x")
-			l.say(session.Won{Terms: []*term.Term{l.term("s", "x", token, time.Second)}})
-			l.say(session.Won{Terms: []*term.Term{l.term("s2", "x", token+1, time.Second)}})
-		}, `"x" has two valid terms, with tokens 1 and 2`},
+			l.win("s", "x", token, time.Second)
+			l.win("s2", "x", token+1, time.Second)
+		}, sim.OneValidTerm},
 		{"a term without a lease", func(l *liar) {
-			l.say(session.Won{Terms: []*term.Term{l.term("s", "x", 1, time.Second)}})
-		}, `valid for 1s, but the backend's holder has token 0`},
-		{"a deadline after the expiry", func(l *liar) {
-			l.say(session.Won{Terms: []*term.Term{l.term("s", "x", l.lease("s", "x"), params.Lease+1)}})
-			l.RunFor(params.Lease)
-			l.say("anything")
-		}, `valid for 1ns, but the backend's holder has token 0`},
+			l.win("s", "x", 1, time.Second)
+			l.poke()
+		}, sim.DeadlineFirst},
 		{"a lease released under a valid term", func(l *liar) {
 			token := l.lease("s", "x")
-			l.say(session.Won{Terms: []*term.Term{l.term("s", "x", token, time.Second)}})
+			l.win("s", "x", token, time.Second)
 			l.Model.Release(l.Store.Now(), "s", []backend.Lease{{Name: "x", Token: token}})
-			l.say("anything")
-		}, `valid for 1s, but the backend's holder has token 0`},
+			l.poke()
+		}, sim.DeadlineFirst},
 		{"a token that falls", func(l *liar) {
 			l.lease("s", "x")
-			tm := l.term("s", "x", 1, time.Second)
-			l.say(session.Won{Terms: []*term.Term{tm}})
-			term.End(tm, term.Stopped)
-			l.say(session.Won{Terms: []*term.Term{l.term("s", "x", 1, time.Second)}})
-		}, `the token of "x" goes from 1 to 1`},
-		{"a token of zero", func(l *liar) {
-			l.say(session.Won{Terms: []*term.Term{l.term("s", "x", 0, -1)}})
-		}, `the token of "x" goes from 0 to 0`},
+			term.End(l.win("s", "x", 1, time.Second), term.Stopped)
+			l.win("s", "x", 1, time.Second)
+		}, sim.TokensGrow},
+		{"a token of zero", func(l *liar) { l.win("s", "x", 0, -1) }, sim.TokensGrow},
+		{"a term that is valid again", func(l *liar) {
+			d := term.NewDeadline(l.node, l.node.Now().Add(time.Second))
+			l.say(session.Won{Terms: []*term.Term{term.New("x", "s", l.lease("s", "x"), d)}})
+			l.RunFor(time.Minute)
+			*d = *term.NewDeadline(l.node, l.node.Now().Add(time.Hour)) // Extend would refuse
+			l.say("anything")
+		}, sim.NeverValidAgain},
 		{"a release before the end", func(l *liar) {
-			tm := l.term("s", "x", l.lease("s", "x"), time.Second)
-			l.say(session.Won{Terms: []*term.Term{tm}})
-			l.say(&backend.ReleaseRequest{Session: "s", Leases: []backend.Lease{{Name: "x", Token: 1}}})
-		}, `the lease of "x" with token 1 is released, and its term has not ended`},
+			tm := l.win("s", "x", l.lease("s", "x"), time.Second)
+			l.say(&backend.ReleaseRequest{Session: "s", Leases: []backend.Lease{{Name: "x", Token: tm.Token()}}})
+		}, sim.EndBeforeRelease},
 		{"a close before the end", func(l *liar) {
-			l.say(session.Won{Terms: []*term.Term{l.term("s", "x", l.lease("s", "x"), time.Second)}})
+			l.win("s", "x", l.lease("s", "x"), time.Second)
 			l.say(&backend.CloseRequest{Session: "s"})
-		}, `the lease of "x" with token 1 is released, and its term has not ended`},
+		}, sim.EndBeforeRelease},
 		{"a release after the end", func(l *liar) {
-			tm := l.term("s", "x", l.lease("s", "x"), time.Second)
-			l.say(session.Won{Terms: []*term.Term{tm}})
+			tm := l.win("s", "x", l.lease("s", "x"), time.Second)
 			term.End(tm, term.Stopped)
-			l.say(&backend.ReleaseRequest{Session: "s", Leases: []backend.Lease{{Name: "x", Token: 1}}})
-		}, ""},
-		{"a release before the task has exited", func(l *liar) { l.releaseDuringHandover() }, `is released, and its task may run for another 14.8s`},
+			l.say(&backend.ReleaseRequest{Session: "s", Leases: []backend.Lease{{Name: "x", Token: tm.Token()}}})
+		}, sim.Invariant{}},
+		{"a release before the task has exited", func(l *liar) { l.releaseDuringHandover() }, sim.HandoverInOrder},
 		{"two renewals at once", func(l *liar) {
 			l.say(&backend.RenewRequest{Call: backend.Call{ID: 1, Timeout: time.Second}, Session: "s"})
-			l.RunFor(time.Second - 1)
+			l.RunFor(time.Second / 2)
 			l.say(&backend.RenewRequest{Call: backend.Call{ID: 2, Timeout: time.Second}, Session: "s"})
-		}, `session s renews while its renewal #1 is under way`},
+		}, sim.OneInFlight},
+		{"two attempts at once", func(l *liar) {
+			l.contend("x")
+			l.say(&backend.AcquireRequest{Call: backend.Call{ID: 1, Timeout: time.Second}, Session: "s", Names: []string{"x"}})
+			l.RunFor(time.Second / 2)
+			l.say(&backend.AcquireRequest{Call: backend.Call{ID: 2, Timeout: time.Second}, Session: "s", Names: []string{"x"}})
+		}, sim.OneInFlight},
 		{"a renewal after one that was given up or answered", func(l *liar) {
 			l.say(&backend.RenewRequest{Call: backend.Call{ID: 1, Timeout: time.Second}, Session: "s"})
 			l.RunFor(time.Second)
 			l.say(&backend.RenewRequest{Call: backend.Call{ID: 2, Timeout: time.Second}, Session: "s"})
 			l.sayTo(l.self, &backend.RenewAnswer{ID: 2})
 			l.say(&backend.RenewRequest{Call: backend.Call{ID: 3, Timeout: time.Second}, Session: "s"})
-		}, ""},
-		{"a renewal of a session that has ended", func(l *liar) { l.say(&backend.RenewRequest{Session: l.ended()}) }, "has ended, and renews"},
-		{"an attempt of a session that has ended", func(l *liar) { l.say(&backend.AcquireRequest{Session: l.ended()}) }, "has ended, and acquires"},
+		}, sim.Invariant{}},
+		{"a renewal of a session that has ended", func(l *liar) { l.say(&backend.RenewRequest{Session: l.ended()}) }, sim.Invariant{}},
+		{"an attempt that nobody wants", func(l *liar) {
+			l.say(&backend.AcquireRequest{Session: "s", Names: []string{"x"}})
+		}, sim.NoAttemptUnasked},
+		{"a task under a term that is over", func(l *liar) {
+			tm := l.win("s", "x", l.lease("s", "x"), time.Second)
+			term.End(tm, term.Stopped)
+			l.say(election.StartTask{Term: tm})
+		}, sim.OneTask},
+		{"two tasks", func(l *liar) {
+			first := l.win("s", "x", l.lease("s", "x"), time.Second)
+			l.say(election.StartTask{Term: first})
+			term.End(first, term.Stopped)
+			l.Model.Close(l.Store.Now(), "s")
+			l.say(election.StartTask{Term: l.win("s2", "x", l.lease("s2", "x"), time.Second)})
+		}, sim.OneTask},
+		{"a report", func(l *liar) {
+			l.self.Tell(func(ctx actor.Context) { ctx.Report(errors.New("impossible")) })
+			l.RunFor(0)
+		}, sim.ReachableStates},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLiar()
 			tt.lie(l)
-			switch err := l.Err(); {
-			case tt.want == "" && err != nil:
-				t.Error(err)
-			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
-				t.Errorf("the world's error is %v, want %q", err, tt.want)
-			}
+			wantViolation(t, l.Err(), tt.want)
 		})
 	}
+}
+
+func wantViolation(t *testing.T, err error, want sim.Invariant) {
+	t.Helper()
+	var v *sim.Violation
+	switch errors.As(err, &v); {
+	case want.Number == 0 && err != nil:
+		t.Errorf("the world's error is %v, want none", err)
+	case want.Number != 0 && (v == nil || v.Number != want.Number):
+		t.Errorf("the world's error is %v, want a violation of %d", err, want.Number)
+	}
+}
+
+// win makes a term.
+func (l *liar) win(id, name string, token uint64, lasts time.Duration) *term.Term {
+	tm := l.term(id, name, token, lasts)
+	l.say(session.Won{Terms: []*term.Term{tm}})
+	return tm
+}
+
+// poke makes the backend do something.
+func (l *liar) poke() {
+	l.NewClient("poker", 0, 1)
+	l.RunFor(time.Millisecond)
+}
+
+// contend makes the liar's node want a name, as far as its session could tell.
+func (l *liar) contend(name string) {
+	l.self.Tell(actor.NewRequest(session.Join{Names: []string{name}, Owner: l.self}, &sim.Reply{}))
+	l.sayTo(l.self, session.Contend{Name: name, Candidacy: 1})
 }
 
 // ended is the session of a client that was closed.
@@ -161,7 +209,10 @@ func (l *liar) releaseDuringHandover() {
 	cl.Elections["x"].StepDown(0)
 	l.RunFor(0)
 	term.End(tm, term.SteppedDown)
-	l.say(&backend.ReleaseRequest{Session: tm.Session(), Leases: []backend.Lease{{Name: "x", Token: tm.Token()}}})
+	cl.Spawn("liar", actor.BehaviorFunc(func(ctx actor.Context, msg actor.Message) {
+		ctx.Send(l.to, &backend.ReleaseRequest{Session: tm.Session(), Leases: []backend.Lease{{Name: "x", Token: tm.Token()}}})
+	}))
+	l.RunFor(0)
 }
 
 // TestUnused finds leases that nobody uses.
@@ -192,7 +243,7 @@ func TestHost(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		ask  func(l *liar, ask func(msg actor.Message))
-		want string
+		want sim.Invariant
 	}{
 		{"in order", func(l *liar, ask func(actor.Message)) {
 			for i := range uint64(3) {
@@ -202,44 +253,35 @@ func TestHost(t *testing.T) {
 				ask(election.RunRevoked{ReplyTo: l.to, Term: tm})
 				l.RunFor(time.Second)
 			}
-		}, ""},
+		}, sim.Invariant{}},
 		{"two at once", func(l *liar, ask func(actor.Message)) {
 			tm := over(l, 1)
 			ask(election.RunElected{ReplyTo: l.to, Term: tm})
 			ask(election.RunRevoked{ReplyTo: l.to, Term: tm})
-		}, "OnRevoked of token 1 during another callback"},
+		}, sim.PairedCallbacks},
 		{"elected twice", func(l *liar, ask func(actor.Message)) {
 			ask(election.RunElected{ReplyTo: l.to, Term: over(l, 1)})
 			l.RunFor(time.Second)
 			ask(election.RunElected{ReplyTo: l.to, Term: over(l, 2)})
-		}, "OnElected of token 2 before OnRevoked"},
+		}, sim.PairedCallbacks},
 		{"revoked without elected", func(l *liar, ask func(actor.Message)) {
 			ask(election.RunRevoked{ReplyTo: l.to, Term: over(l, 1)})
-		}, "OnRevoked of token 1 without its OnElected"},
+		}, sim.PairedCallbacks},
 		{"revoked while valid", func(l *liar, ask func(actor.Message)) {
 			tm := valid(l, 1)
 			ask(election.RunElected{ReplyTo: l.to, Term: tm})
 			l.RunFor(time.Second)
 			ask(election.RunRevoked{ReplyTo: l.to, Term: tm})
-		}, "while the term is valid"},
-		{"two tasks", func(l *liar, ask func(actor.Message)) {
-			ask(election.StartTask{ReplyTo: l.to, Term: valid(l, 1)})
-			ask(election.StartTask{ReplyTo: l.to, Term: valid(l, 2)})
-		}, "the task starts for token 2 while it runs"},
+		}, sim.PairedCallbacks},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := newLiar()
-			host := l.node.Spawn("host", sim.NewHost(l.World, "x", sim.Script{
-				Callback: func(*term.Term, term.Reason) time.Duration { return time.Second },
+			host := l.node.Spawn("host", sim.NewHost(l.Cluster, "x", sim.Script{
+				Callback: func(*term.Term, term.Reason) sim.Call { return sim.Call{Lasts: time.Second} },
 				Task:     sim.Diligent,
 			}))
 			tt.ask(l, func(msg actor.Message) { host.Tell(msg); l.RunFor(0) })
-			switch err := l.Err(); {
-			case tt.want == "" && err != nil:
-				t.Error(err)
-			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
-				t.Errorf("the world's error is %v, want %q", err, tt.want)
-			}
+			wantViolation(t, l.Err(), tt.want)
 		})
 	}
 }
@@ -267,7 +309,7 @@ func TestWork(t *testing.T) {
 					returned = time.Duration(l.Now())
 				}
 			})
-			host := l.node.Spawn("host", sim.NewHost(l.World, "x", sim.Script{Task: func(*term.Term) sim.Work { return tt.work }}))
+			host := l.node.Spawn("host", sim.NewHost(l.Cluster, "x", sim.Script{Task: func(*term.Term) sim.Work { return tt.work }}))
 			tm := l.term("s", "x", 1, time.Hour)
 			host.Tell(election.StartTask{ReplyTo: l.to, Term: tm})
 			l.In(tt.cancel, func() { host.Tell(election.CancelTask{Term: tm, Reason: term.Stopped}) })

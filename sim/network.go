@@ -4,17 +4,18 @@ import (
 	"time"
 
 	"github.com/simba-go/simba/actor"
+	"github.com/simba-go/simba/backend"
 )
 
 // Weather is how badly a network behaves. The zero value is a perfect one.
 type Weather struct {
-	// Delay is the longest time that a message normally takes. Each one draws its
-	// own, so that they overtake each other.
-	Delay time.Duration
-	// Lose: one in so many messages is lost, arrives twice, or takes up to Stall; none
-	// for zero.
+	// Delay is how long a message normally takes; nil means no time. Each one draws
+	// its own, so that they overtake each other.
+	Delay Distribution
+	// Lose: one in so many messages is lost, arrives twice, or takes as long as
+	// Stall says; none for zero.
 	Lose, Double, Late int64
-	Stall              time.Duration // the longest time that a late message takes
+	Stall              Distribution
 }
 
 // Net is a [Network] with a Weather, whose faults are drawn from the world's chooser.
@@ -22,14 +23,21 @@ type Net struct {
 	Weather Weather
 
 	world *World
-	cuts  map[link]bool
+	cuts  map[link]int // how often it was cut and not healed
+	drops []drop
 }
 
 type link struct{ from, to *Node }
 
+// drop loses one message.
+type drop struct {
+	link
+	which func(msg actor.Message) bool
+}
+
 // NewNet makes a fault-free Net the world's network.
 func (w *World) NewNet() *Net {
-	n := &Net{world: w, cuts: make(map[link]bool)}
+	n := &Net{world: w, cuts: make(map[link]int)}
 	w.Network = n.deliver
 	return n
 }
@@ -41,40 +49,68 @@ func (n *Net) Cut(a, b *Node) {
 	n.CutOneWay(b, a)
 }
 
-// CutOneWay loses all that one machine sends the other from now on.
-func (n *Net) CutOneWay(from, to *Node) { n.cuts[link{from, to}] = true }
+// CutOneWay loses all that one machine sends the other from now on. What was cut
+// twice has to be healed twice.
+func (n *Net) CutOneWay(from, to *Node) { n.cuts[link{from, to}]++ }
 
-// Heal ends the cuts between two machines.
+// Heal ends a cut between two machines.
 func (n *Net) Heal(a, b *Node) {
-	delete(n.cuts, link{a, b})
-	delete(n.cuts, link{b, a})
+	n.HealOneWay(a, b)
+	n.HealOneWay(b, a)
+}
+
+// HealOneWay ends a cut of what one machine sends the other.
+func (n *Net) HealOneWay(from, to *Node) {
+	if l := (link{from, to}); n.cuts[l] > 1 {
+		n.cuts[l]--
+	} else {
+		delete(n.cuts, l)
+	}
+}
+
+// DropNext loses the next message from one machine to the other that is one of
+// which.
+func (n *Net) DropNext(from, to *Node, which func(msg actor.Message) bool) {
+	n.drops = append(n.drops, drop{link{from, to}, which})
 }
 
 // Calm ends all cuts, and makes the weather perfect.
 func (n *Net) Calm() {
 	clear(n.cuts)
+	n.drops = nil
 	n.Weather = Weather{}
 }
 
-func (n *Net) deliver(from, to *Node, _ actor.Message) []time.Duration {
-	w, f := n.world, n.Weather
-	if n.cuts[link{from, to}] || w.Once("lose", f.Lose) {
-		return nil
+func (n *Net) deliver(arrivals []time.Duration, from, to *Node, msg actor.Message) []time.Duration {
+	w := n.world
+	if _, ok := msg.(*backend.WatchRequest); ok {
+		// Who is told of what is kept by the part of a backend that lives in the
+		// client's own process. Only what it is told may be lost.
+		return append(arrivals, 0)
 	}
-	delays := []time.Duration{n.delay()}
-	if w.Once("double", f.Double) {
-		delays = append(delays, n.delay())
+	if n.cuts[link{from, to}] > 0 || n.dropped(link{from, to}, msg) || w.Once("lose", n.Weather.Lose) {
+		return arrivals
 	}
-	return delays
+	arrivals = append(arrivals, n.delay())
+	if w.Once("double", n.Weather.Double) {
+		arrivals = append(arrivals, n.delay())
+	}
+	return arrivals
+}
+
+func (n *Net) dropped(l link, msg actor.Message) bool {
+	for i, d := range n.drops {
+		if d.link == l && d.which(msg) {
+			n.drops = append(n.drops[:i], n.drops[i+1:]...)
+			return true
+		}
+	}
+	return false
 }
 
 func (n *Net) delay() time.Duration {
-	longest := n.Weather.Delay
 	if n.world.Once("late", n.Weather.Late) {
-		longest = n.Weather.Stall
+		return n.world.Draw("stall", n.Weather.Stall)
 	}
-	if longest <= 0 {
-		return 0
-	}
-	return time.Duration(n.world.Choose("delay", int64(longest)+1))
+	return n.world.Draw("delay", n.Weather.Delay)
 }

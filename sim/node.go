@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"container/heap"
 	"fmt"
 	"math"
 	"time"
@@ -9,45 +8,81 @@ import (
 	"github.com/simba-go/simba/actor"
 )
 
-// Node is a machine: a clock, and the processes on it. It is the [actor.Clock] of
-// its actors.
+// Node is an operating system's process on a machine, with its actors. It is their
+// [actor.Clock]. Several nodes may be on one machine.
 type Node struct {
-	world  *World
-	name   string
-	clock  clock
-	paused bool
-	held   []*event // that came while it was paused
-	actors map[*process]struct{}
+	world   *World
+	name    string
+	machine *machine
+	paused  bool
+	held    []slot // what came while it was frozen
+	actors  map[*process]struct{}
 }
 
-// NewNode adds a machine whose clock reads offset now, and advances by rate
-// seconds in each true second. The rate is taken in whole parts per billion.
+// machine is what the nodes on it share: a clock that counts time asleep, and
+// sleep.
+type machine struct {
+	clock  clock
+	nodes  []*Node
+	asleep bool
+	since  actor.Instant // of true time
+	slept  time.Duration // in all, by the clock
+}
+
+// NewNode adds a machine with one node, whose clock reads offset now, and advances
+// by rate seconds in each true second. The rate is taken in whole parts per
+// billion, and is from 1e-9 to 1000.
 func (w *World) NewNode(name string, offset time.Duration, rate float64) *Node {
-	perSecond := math.Round(rate * billion)
-	if !(perSecond >= 1 && perSecond <= 1000*billion) {
+	m := &machine{clock: clock{epoch: w.now, origin: actor.Instant(offset), rate: perSecond(name, rate)}}
+	return m.newNode(w, name)
+}
+
+func perSecond(name string, rate float64) uint64 {
+	n := math.Round(rate * billion)
+	if !(n >= 1 && n <= 1000*billion) {
 		panic(fmt.Sprintf("sim: the clock of %s has the rate %v; it must be from 1e-9 to 1000", name, rate))
 	}
-	return &Node{
-		world: w, name: name, actors: make(map[*process]struct{}),
-		clock: clock{epoch: w.now, origin: actor.Instant(offset), rate: uint64(perSecond)},
-	}
+	return uint64(n)
 }
+
+func (m *machine) newNode(w *World, name string) *Node {
+	n := &Node{world: w, name: name, machine: m, actors: make(map[*process]struct{})}
+	m.nodes = append(m.nodes, n)
+	return n
+}
+
+// Neighbour adds another node on the same machine.
+func (n *Node) Neighbour(name string) *Node { return n.machine.newNode(n.world, name) }
+
+// SameMachine reports whether the nodes are on one machine.
+func (n *Node) SameMachine(other *Node) bool { return n.machine == other.machine }
 
 // String returns the node's name.
 func (n *Node) String() string { return n.name }
 
 // Now reads the node's clock.
-func (n *Node) Now() actor.Instant { return n.clock.at(n.world.now) }
+func (n *Node) Now() actor.Instant { return n.machine.clock.at(n.world.now) }
+
+// awake is what a clock reads that does not count time asleep, which is how timers
+// count.
+func (n *Node) awake() actor.Instant { return n.Now().Add(-n.machine.slept) }
+
+// arrival is what that clock read when the message arrived that an actor of the node
+// handles now, or less: while it slept, or if the rate has changed since.
+func (n *Node) arrival() actor.Instant {
+	return n.machine.clock.at(n.world.came).Add(-n.machine.slept)
+}
 
 // when returns the first true instant at which the node's clock has advanced by d.
 func (n *Node) when(d time.Duration) actor.Instant {
 	if d <= 0 {
 		return n.world.now
 	}
-	return max(n.world.now, n.clock.when(n.Now().Add(d)))
+	return max(n.world.now, n.machine.clock.when(n.Now().Add(d)))
 }
 
-// Pause stops the node's processes, like SIGSTOP. Messages and timers wait.
+// Pause stops the node's actors, like SIGSTOP. Messages and timers wait, and time
+// does not.
 func (n *Node) Pause() { n.paused = true }
 
 // Paused reports whether the node is paused.
@@ -56,15 +91,91 @@ func (n *Node) Paused() bool { return n.paused }
 // Resume lets them go on, with everything that has waited, in order.
 func (n *Node) Resume() {
 	n.paused = false
-	held := n.held
-	n.held = nil
-	for _, e := range held {
-		heap.Push(&n.world.events, e) // in its old place: before all that is due now
+	n.thaw()
+}
+
+// Suspend puts the whole machine to sleep. Its nodes stop, and so do their timers,
+// which count time awake. The clock goes on: it counts time asleep.
+func (n *Node) Suspend() {
+	if m := n.machine; !m.asleep {
+		m.asleep, m.since = true, n.world.now
 	}
 }
 
-// Crash ends the node's processes without a word. It can be used again at once,
-// like a machine that has been restarted.
+// Asleep reports whether the machine is suspended.
+func (n *Node) Asleep() bool { return n.machine.asleep }
+
+// Wake ends the sleep. Timers are late by as long as it lasted.
+func (n *Node) Wake() {
+	m, w := n.machine, n.world
+	if !m.asleep {
+		return
+	}
+	m.asleep = false
+	slept := w.now.Sub(m.since)
+	m.slept += m.clock.at(w.now).Sub(m.clock.at(m.since))
+	late := func(s *slot) {
+		if s.timer && !s.taken && s.to.node.machine == m && s.at >= m.since {
+			s.at = s.at.Add(slept)
+		}
+	}
+	for i := range w.queue {
+		late(&w.queue[i])
+	}
+	w.queue.order()
+	for _, n := range m.nodes {
+		for i := range n.held {
+			late(&n.held[i])
+		}
+		n.thaw()
+	}
+}
+
+// frozen reports whether nothing on the node gets to run.
+func (n *Node) frozen() bool { return n.paused || n.machine.asleep }
+
+func (n *Node) thaw() {
+	if n.frozen() {
+		return
+	}
+	held := n.held
+	n.held = nil
+	for _, s := range held {
+		n.world.queue.push(s) // in its old place: before all that is due now
+	}
+}
+
+// SetRate makes the machine's clock advance by another rate from now on. Timers
+// follow it. It panics while the machine sleeps, for then they do not.
+func (n *Node) SetRate(rate float64) {
+	m, w := n.machine, n.world
+	if m.asleep {
+		panic(fmt.Sprintf("sim: the clock of %s cannot be set to another rate while it sleeps; wake it first", n.name))
+	}
+	old := m.clock
+	m.clock = old.set(w.now, perSecond(n.name, rate))
+	for i := range w.queue {
+		if s := &w.queue[i]; s.timer && !s.taken && s.to.node.machine == m {
+			s.at = max(w.now, m.clock.when(old.at(s.at)))
+		}
+	}
+	w.queue.order()
+}
+
+// Jump sets the machine's clock ahead by d. Timers do not notice: they count
+// durations. A negative d panics: the reference backend relies on a clock that
+// never goes back.
+func (n *Node) Jump(d time.Duration) {
+	if d < 0 {
+		panic(fmt.Sprintf("sim: the clock of %s is to jump by %v; it must not go back", n.name, d))
+	}
+	c := &n.machine.clock
+	*c = c.set(n.world.now, c.rate)
+	c.origin = c.origin.Add(d)
+}
+
+// Crash ends the node's actors without a word. It can be used again at once, like
+// a process that has been restarted.
 func (n *Node) Crash() {
 	for p := range n.actors {
 		p.ended, p.crashed = true, true
@@ -77,9 +188,10 @@ func (n *Node) Crash() {
 func (n *Node) Spawn(name string, b actor.Behavior) actor.Ref { return n.spawn(name, b, nil) }
 
 func (n *Node) spawn(name string, b actor.Behavior, parent *process) *process {
-	p := &process{node: n, name: n.name + "/" + name, behavior: b, parent: parent}
+	n.world.actors++
+	p := &process{node: n, name: n.name + "/" + name, id: n.world.actors, behavior: b, parent: parent}
 	n.actors[p] = struct{}{}
-	n.world.push(&event{at: n.world.now, to: p, msg: actor.Started{}})
+	p.Tell(actor.Started{})
 	return p
 }
 

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"runtime/debug"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 type process struct {
 	node     *Node
 	name     string
+	id       uint64 // in the order in which actors were spawned
 	behavior actor.Behavior
 	parent   *process
 	stopping bool
@@ -71,7 +71,7 @@ func (p *process) finish(err error) {
 // Tell sends from outside of any actor: at once, and without a network.
 func (p *process) Tell(msg actor.Message) {
 	w := p.node.world
-	w.push(&event{at: w.now, to: p, msg: msg})
+	w.post(w.now, p, msg)
 }
 
 func (p *process) String() string       { return p.name }
@@ -96,9 +96,18 @@ func (p *process) Send(to actor.Ref, msg actor.Message) {
 	case q.node == p.node:
 		q.Tell(msg)
 	default:
-		for _, d := range w.Network(p.node, q.node, msg) {
-			w.push(&event{at: w.now.Add(d), to: q, msg: msg})
-		}
+		w.carry(p.node, q, msg)
+	}
+}
+
+// carry takes a message from one machine to an actor on another.
+func (w *World) carry(from *Node, to *process, msg actor.Message) {
+	w.arrival = w.Network(w.arrival[:0], from, to.node, msg)
+	for _, f := range w.onTravel {
+		f(from, to.node, msg, w.arrival)
+	}
+	for _, d := range w.arrival {
+		w.post(w.now.Add(d), to, msg)
 	}
 }
 
@@ -126,24 +135,7 @@ func (p *process) contain(ctx context.Context, work func(ctx context.Context) ac
 }
 
 func (p *process) After(d time.Duration, msg actor.Message) actor.Timer {
-	t := &timer{}
-	p.node.world.push(&event{at: p.node.when(d), to: p, msg: msg, timer: t})
-	return t
-}
-
-type timer struct{ spent bool }
-
-func (t *timer) Stop() bool {
-	was := t.spent
-	t.spent = true
-	return !was
-}
-
-// record adds a step to the trace.
-func (w *World) record(e *event) {
-	line := fmt.Sprintf("%d %s %s\n", w.now, e.to.name, describe(e.msg))
-	w.hash.Write([]byte(line))
-	if w.trace != nil {
-		w.trace.Write([]byte(line))
-	}
+	e := &event{to: p, msg: msg, timer: true}
+	p.node.world.push(p.node.when(d), e)
+	return e
 }

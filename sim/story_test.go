@@ -48,7 +48,7 @@ func TestElect(t *testing.T) {
 	if c.Leader("job") != cls[0] {
 		t.Errorf("after a quiet hour %v leads, want %v", c.Leader("job"), cls[0])
 	}
-	if got := c.Monitor.Seen["Elected"]; got != 1 {
+	if got := c.Monitor.Met[sim.TermBegun]; got != 1 {
 		t.Errorf("%d terms in a quiet hour, want 1", got)
 	}
 }
@@ -139,11 +139,11 @@ func TestBackendRestarts(t *testing.T) {
 	}
 	c.StartStore()
 	c.RunFor(params.Lease)
-	if c.Leader("job") != cls[0] || c.Monitor.Seen["Elected"] != 1 {
+	if c.Leader("job") != cls[0] || c.Monitor.Met[sim.TermBegun] != 1 {
 		t.Error("a short outage of the backend costs the term")
 	}
-	if c.Monitor.Seen["SessionSuspended"] == 0 || c.Monitor.Seen["SessionSuspended"] != c.Monitor.Seen["SessionResumed"] {
-		t.Errorf("suspended %d times, resumed %d times", c.Monitor.Seen["SessionSuspended"], c.Monitor.Seen["SessionResumed"])
+	if c.Monitor.Met[sim.RenewalUnknown] == 0 || c.Monitor.Met[sim.SuspendedAndRecovered] == 0 {
+		t.Errorf("%d renewals failed, and the session resumed %d times", c.Monitor.Met[sim.RenewalUnknown], c.Monitor.Met[sim.SuspendedAndRecovered])
 	}
 }
 

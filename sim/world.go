@@ -8,9 +8,8 @@
 package sim
 
 import (
-	"container/heap"
+	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"math"
 	"math/rand/v2"
@@ -36,46 +35,48 @@ type World struct {
 	random  *rand.Rand // for the behaviours
 	now     actor.Instant
 	seq     uint64
-	events  eventHeap
+	queue   queue
+	free    []*event
 	steps   uint64
 	dead    uint64
 	err     error
 	gaveUp  bool // the chooser did, by a panic, which is for whoever runs the world
 
-	trace io.Writer
-	hash  hashWriter
+	trace   io.Writer
+	hash    hash
+	actors  uint64 // that were ever spawned
+	arrival []time.Duration
+	came    actor.Instant // when the message arrived that an actor handles
 
 	onSend    []func(from, to actor.Ref, msg actor.Message)
+	onTravel  []func(from, to *Node, msg actor.Message, arrivals []time.Duration)
 	onDeliver []func(to actor.Ref, msg actor.Message)
 	onStep    []func()
 }
 
 // Network says how a message from one machine travels to another: it arrives once
-// after each of the delays, and never if there are none.
-type Network func(from, to *Node, msg actor.Message) []time.Duration
+// after each of the delays that Network appends, and never if there are none.
+type Network func(arrivals []time.Duration, from, to *Node, msg actor.Message) []time.Duration
 
 // NewWorld returns an empty world at true time zero.
 func NewWorld(c Chooser) *World {
-	w := &World{chooser: c, hash: fnv.New64a()}
+	w := &World{chooser: c, hash: newHash()}
 	// What behaviours draw is jitter and the ids of sessions. It comes from one
 	// decision: a shrinking chooser would make ids equal that are different for
 	// all practical purposes.
 	w.random = rand.New(rand.NewPCG(uint64(c.Choose("behaviours", math.MaxInt64)), 1))
-	w.Network = func(_, _ *Node, _ actor.Message) []time.Duration { return []time.Duration{0} }
+	w.Network = func(arrivals []time.Duration, _, _ *Node, _ actor.Message) []time.Duration {
+		return append(arrivals, 0)
+	}
 	w.OnReport = func(from actor.Ref, err error) { w.Fail(fmt.Errorf("%s reports: %w", from, err)) }
 	return w
-}
-
-type hashWriter interface {
-	io.Writer
-	Sum64() uint64
 }
 
 // TraceTo makes the world write a line for each step.
 func (w *World) TraceTo(out io.Writer) { w.trace = out }
 
 // Hash identifies the course that the world has taken so far.
-func (w *World) Hash() uint64 { return w.hash.Sum64() }
+func (w *World) Hash() uint64 { return w.hash.sum }
 
 // Steps counts what has happened.
 func (w *World) Steps() uint64 { return w.steps }
@@ -88,7 +89,9 @@ func (w *World) Now() actor.Instant { return w.now }
 
 // Fail stops the world. Only the first error counts.
 func (w *World) Fail(err error) {
-	if w.err == nil {
+	if v := (*Violation)(nil); w.err == nil && errors.As(err, &v) {
+		w.err = v
+	} else if w.err == nil {
 		w.err = fmt.Errorf("sim: at %v, step %d: %w", time.Duration(w.now), w.steps, err)
 	}
 }
@@ -99,6 +102,12 @@ func (w *World) Err() error { return w.err }
 // OnSend makes the world tell f of each message that an actor sends to another.
 func (w *World) OnSend(f func(from, to actor.Ref, msg actor.Message)) { w.onSend = append(w.onSend, f) }
 
+// OnTravel makes the world tell f of each message that goes from one machine to
+// another, and of the delays after which it arrives.
+func (w *World) OnTravel(f func(from, to *Node, msg actor.Message, arrivals []time.Duration)) {
+	w.onTravel = append(w.onTravel, f)
+}
+
 // OnDeliver makes the world tell f of each message that an actor is about to
 // receive, timers included.
 func (w *World) OnDeliver(f func(to actor.Ref, msg actor.Message)) {
@@ -108,45 +117,54 @@ func (w *World) OnDeliver(f func(to actor.Ref, msg actor.Message)) {
 // OnStep makes the world call f after each step.
 func (w *World) OnStep(f func()) { w.onStep = append(w.onStep, f) }
 
-// event is something that happens to a process.
+// event is something that happens to a process. That of a timer is its handle too.
 type event struct {
-	at    actor.Instant
-	seq   uint64
 	to    *process
 	msg   actor.Message
-	timer *timer // that delivers msg; nil for messages
-	call  func() // instead of a message
-	taken bool   // the mailbox has it, and at is when the actor gets to it
+	call  func()        // instead of a message
+	timer bool          // msg comes from a timer
+	spent bool          // and was delivered or stopped
+	taken bool          // the mailbox has it, and it is due when the actor gets to it
+	came  actor.Instant // when it arrived
 }
 
-type eventHeap []*event
-
-func (h eventHeap) Len() int { return len(h) }
-func (h eventHeap) Less(i, j int) bool {
-	if h[i].at != h[j].at {
-		return h[i].at < h[j].at
-	}
-	return h[i].seq < h[j].seq
-}
-func (h eventHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *eventHeap) Push(x any)   { *h = append(*h, x.(*event)) }
-func (h *eventHeap) Pop() any {
-	old := *h
-	e := old[len(old)-1]
-	old[len(old)-1] = nil
-	*h = old[:len(old)-1]
-	return e
+// Stop makes the event of a timer not happen.
+func (e *event) Stop() bool {
+	was := e.spent
+	e.spent = true
+	return !was
 }
 
-func (w *World) push(e *event) {
+// push makes e happen at a true instant, after what is due then already.
+func (w *World) push(at actor.Instant, e *event) {
 	w.seq++
-	e.seq = w.seq
-	heap.Push(&w.events, e)
+	w.queue.push(slot{at, w.seq, e})
+}
+
+// post sends msg to an actor.
+func (w *World) post(at actor.Instant, to *process, msg actor.Message) {
+	var e *event
+	if n := len(w.free); n > 0 {
+		e, w.free = w.free[n-1], w.free[:n-1]
+		*e = event{to: to, msg: msg}
+	} else {
+		e = &event{to: to, msg: msg}
+	}
+	w.push(at, e)
+}
+
+// recycle takes back the event of a message. Those of timers may still be stopped
+// by whoever has them.
+func (w *World) recycle(e *event) {
+	if !e.timer {
+		e.to, e.msg, e.call = nil, nil, nil
+		w.free = append(w.free, e)
+	}
 }
 
 // At calls f at a true instant, or now if that has passed.
 func (w *World) At(at actor.Instant, f func()) {
-	w.push(&event{at: max(at, w.now), call: f})
+	w.push(max(at, w.now), &event{call: f})
 }
 
 // In calls f after d of true time.
@@ -155,30 +173,37 @@ func (w *World) In(d time.Duration, f func()) { w.At(w.now.Add(d), f) }
 // Step lets the next thing happen, and reports whether there was one. In a world
 // that has failed nothing happens any more.
 func (w *World) Step() bool {
-	if len(w.events) == 0 || w.err != nil {
+	if len(w.queue) == 0 || w.err != nil {
 		return false
 	}
-	e := heap.Pop(&w.events).(*event)
-	w.now = max(w.now, e.at) // what a paused machine has held is due since long
+	next := w.queue.pop()
+	e := next.event
+	w.now = max(w.now, next.at) // what a paused machine has held is due since long
+	if !e.taken {
+		e.came = next.at
+	}
 	switch {
 	case e.call != nil:
 		e.call()
-	case e.timer != nil && e.timer.spent:
-		return true
+	case e.spent:
+		return true // a timer that was stopped
 	case e.to.ended:
 		w.deadLetter(e)
+		w.recycle(e)
+		return true
+	case e.to.node.frozen():
+		// Not even its mailbox takes it: a timer may yet be late.
+		e.to.node.held = append(e.to.node.held, next)
 		return true
 	case w.Lag != nil && !e.taken:
 		e.taken = true
 		e.to.ready = max(w.now.Add(w.Lag()), e.to.ready)
-		e.at = e.to.ready
-		w.push(e)
-		return true
-	case e.to.node.paused:
-		e.to.node.held = append(e.to.node.held, e)
+		w.push(e.to.ready, e)
 		return true
 	default:
+		w.came = e.came
 		w.deliver(e)
+		w.recycle(e)
 	}
 	for _, f := range w.onStep {
 		f()
@@ -187,9 +212,7 @@ func (w *World) Step() bool {
 }
 
 func (w *World) deliver(e *event) {
-	if e.timer != nil {
-		e.timer.spent = true
-	}
+	e.spent = e.timer
 	w.steps++
 	w.record(e)
 	for _, f := range w.onDeliver {
@@ -201,7 +224,7 @@ func (w *World) deliver(e *event) {
 // deadLetter accounts for what an actor that has ended does not get. Timers were
 // its own. Whoever asks is told, unless the whole machine is gone.
 func (w *World) deadLetter(e *event) {
-	if e.timer != nil {
+	if e.timer {
 		return
 	}
 	w.dead++
@@ -229,7 +252,7 @@ func (w *World) RunUntil(limit time.Duration, cond func() bool) bool {
 		if w.err != nil {
 			return false
 		}
-		if len(w.events) == 0 || w.events[0].at > until {
+		if len(w.queue) == 0 || w.queue[0].at > until {
 			w.now = until
 			return cond()
 		}

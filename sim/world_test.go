@@ -152,11 +152,11 @@ func TestNetwork(t *testing.T) {
 	if got := send(1000, func(net *sim.Net, _, _ *sim.Node) { net.Weather.Double = 4 }); len(got) < 1150 || len(got) > 1350 {
 		t.Errorf("with one in 4 doubled, %d of 1000 arrive", len(got))
 	}
-	if got := send(100, func(net *sim.Net, _, _ *sim.Node) { net.Weather.Delay = time.Millisecond }); len(got) != 100 || slices.IsSorted(got) {
+	if got := send(100, func(net *sim.Net, _, _ *sim.Node) { net.Weather.Delay = sim.Uniform(0, time.Millisecond) }); len(got) != 100 || slices.IsSorted(got) {
 		t.Errorf("with delays, %v arrive, want them out of order", got)
 	}
 	if got := send(1000, func(net *sim.Net, _, _ *sim.Node) {
-		net.Weather = sim.Weather{Late: 4, Stall: time.Hour}
+		net.Weather = sim.Weather{Late: 4, Stall: sim.Uniform(0, time.Hour)}
 	}); len(got) < 650 || len(got) > 850 {
 		t.Errorf("with one in 4 stalled, %d of 1000 arrive soon", len(got))
 	}

@@ -181,6 +181,18 @@ func Limit(t *Term, at actor.Instant) {
 	}
 }
 
+// Until returns the instant from which on the term is not valid, as things stand:
+// a renewal may move it. Once the term has ended, or somebody has seen that instant
+// pass, it is [actor.MinInstant]. Unlike [Term.Valid] it only looks, and latches
+// nothing; it is for those who watch over terms.
+func Until(t *Term) actor.Instant {
+	if t.ended() {
+		return actor.MinInstant
+	}
+	at, _ := t.deadline.At()
+	return min(at, actor.Instant(t.limit.Load()))
+}
+
 // EndedError says that a term is not valid any more. It is also the cause of its
 // context.
 type EndedError struct {

@@ -124,6 +124,28 @@ func (m *Model) owner(now actor.Instant, name string) *session {
 	return r.owner
 }
 
+// Recorded returns what the record of name says: whose it is, and with which
+// token. It only looks: the session may have expired.
+func (m *Model) Recorded(name string) (session string, token uint64) {
+	r := m.leases[name]
+	switch {
+	case r == nil:
+		return "", 0
+	case r.owner == nil || r.owner.dead:
+		return "", r.token
+	}
+	return r.owner.id, r.token
+}
+
+// Remove takes the lease of name from whoever has it, like somebody who deletes the
+// record's owner by hand. The last token stays.
+func (m *Model) Remove(name string) {
+	if r := m.leases[name]; r != nil && r.owner != nil {
+		delete(r.owner.leases, name)
+		r.owner = nil
+	}
+}
+
 func (m *Model) holder(now actor.Instant, name string) backend.Holder {
 	s := m.owner(now, name)
 	if s == nil {

@@ -130,6 +130,16 @@ func (m *Model) Close(now actor.Instant, id string) (vacated iter.Seq[string]) {
 	}
 }
 
+// Expires returns when a session expires unless it is renewed, and whether the
+// model knows it. It only looks: one whose time is over may still be there.
+func (m *Model) Expires(id string) (at actor.Instant, known bool) {
+	s := m.sessions[id]
+	if s == nil {
+		return 0, false
+	}
+	return s.expires, true
+}
+
 // session returns the living session with this id, or nil.
 func (m *Model) session(now actor.Instant, id string) *session {
 	if s := m.sessions[id]; s != nil && m.alive(now, s) {

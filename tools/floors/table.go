@@ -34,6 +34,8 @@ var floors = []floor{
 	{pkg: "task", core: true, project: "actor term observe backend session election"},
 
 	{pkg: "sim", core: true, project: "actor term observe backend backend/memory session election lock task"},
+	{pkg: "sim/swarm", core: true, project: "actor term observe backend session election sim"},
+	{pkg: "props_test", tests: "sim/swarm"},
 
 	{pkg: "docs", tests: "session election lock"},
 	{pkg: ".", core: true, project: "actor term observe backend session election lock task", tests: "backend/sqlite"},

@@ -1,0 +1,151 @@
+package sim
+
+import (
+	"fmt"
+	"math/bits"
+	"reflect"
+
+	"github.com/simba-go/simba/actor"
+	"github.com/simba-go/simba/backend"
+	"github.com/simba-go/simba/election"
+	"github.com/simba-go/simba/session"
+	"github.com/simba-go/simba/term"
+)
+
+// hash sums up the course of a world: when which actor was told what. It is quick,
+// so that every world has one, and goes by what messages say, and never by where
+// they are in memory.
+type hash struct {
+	sum   uint64
+	kinds map[reflect.Type]uint64
+}
+
+func newHash() hash { return hash{kinds: make(map[reflect.Type]uint64)} }
+
+// number mixes x in: the multiply-and-fold step of wyhash.
+func (h *hash) number(x uint64) {
+	hi, lo := bits.Mul64(h.sum^0x9e3779b97f4a7c15, x^0xd1b54a32d192ed03)
+	h.sum = hi ^ lo ^ bits.RotateLeft64(h.sum, 23)
+}
+
+func (h *hash) text(s string) {
+	x := uint64(len(s))
+	for i := range len(s) {
+		x = x*0x100000001b3 ^ uint64(s[i])
+	}
+	h.number(x)
+}
+
+func (h *hash) err(err error) {
+	if err != nil {
+		h.text(err.Error())
+	}
+}
+
+func (h *hash) terms(ts ...*term.Term) {
+	for _, t := range ts {
+		h.text(t.Name())
+		h.number(t.Token())
+	}
+}
+
+func (h *hash) leases(ls []backend.Lease) {
+	for _, l := range ls {
+		h.text(l.Name)
+		h.number(l.Token)
+	}
+}
+
+// kind mixes the type of a message in.
+func (h *hash) kind(msg actor.Message) {
+	t := reflect.TypeOf(msg)
+	k, known := h.kinds[t]
+	if !known {
+		for _, c := range []byte(fmt.Sprint(t)) {
+			k = k*0x100000001b3 ^ uint64(c)
+		}
+		h.kinds[t] = k
+	}
+	h.number(k)
+}
+
+// message mixes in what kind of a message it is, and what it says.
+func (h *hash) message(msg actor.Message) {
+	h.kind(msg)
+	switch m := msg.(type) {
+	case *actor.Request:
+		h.message(m.Message)
+	case *backend.OpenRequest:
+		h.number(m.ID)
+		h.number(uint64(m.Lease))
+	case *backend.OpenAnswer:
+		h.number(m.ID)
+		h.text(m.Grant.Session)
+		h.number(uint64(m.Grant.Remaining))
+		h.err(m.Err)
+	case *backend.RenewRequest:
+		h.number(m.ID)
+		h.text(m.Session)
+		h.number(m.Known)
+	case *backend.RenewAnswer:
+		h.number(m.ID)
+		h.number(uint64(m.Renewal.Remaining))
+		h.number(m.Renewal.Revision)
+		h.leases(m.Renewal.Leases)
+		h.err(m.Err)
+	case *backend.AcquireRequest:
+		h.number(m.ID)
+		h.text(m.Session)
+		for _, name := range m.Names {
+			h.text(name)
+		}
+	case *backend.AcquireAnswer:
+		h.number(m.ID)
+		for _, o := range m.Outcomes {
+			h.text(o.Name)
+			h.number(o.Token)
+			h.text(o.Holder.Session)
+		}
+		h.err(m.Err)
+	case *backend.ReleaseRequest:
+		h.number(m.ID)
+		h.text(m.Session)
+		h.leases(m.Leases)
+	case *backend.ReleaseAnswer:
+		h.number(m.ID)
+		h.err(m.Err)
+	case *backend.Vacated:
+		for _, name := range m.Names {
+			h.text(name)
+		}
+	case session.Won:
+		h.number(m.Candidacy)
+		h.terms(m.Terms...)
+	case session.Lost:
+		h.number(m.Candidacy)
+		h.err(m.Err)
+	case session.Ended:
+		h.number(uint64(m.Reason))
+		h.terms(m.Term)
+	case session.Release:
+		h.terms(m.Term)
+	case election.StartTask:
+		h.terms(m.Term)
+	case election.TaskExited:
+		h.terms(m.Term)
+		h.err(m.Err)
+	case Write:
+		h.text(m.Name)
+		h.number(m.Token)
+	}
+}
+
+// record adds a step to the hash, and to the trace that somebody reads.
+func (w *World) record(e *event) {
+	w.hash.number(uint64(w.now))
+	w.hash.number(e.to.id)
+	w.hash.message(e.msg)
+	if w.trace != nil {
+		_, _ = fmt.Fprintf(w.trace, "%d %s %s\n", w.now, e.to.name, describe(e.msg))
+	}
+}

@@ -1,0 +1,231 @@
+package swarm
+
+import (
+	"time"
+
+	"github.com/simba-go/simba/actor"
+	"github.com/simba-go/simba/backend"
+	"github.com/simba-go/simba/observe"
+	"github.com/simba-go/simba/session"
+	"github.com/simba-go/simba/sim"
+	"github.com/simba-go/simba/term"
+)
+
+// heal ends all faults, and looks at what must come true then. It ends early in a
+// world that has failed.
+func (w *World) heal() {
+	w.calm()
+	for _, check := range []func(){
+		w.sessionsOpen, w.namesAreLed, w.callsComeBack, w.nothingIsLeftBehind, w.aRenewalIsDropped, w.callsAreFew,
+		w.everybodyCanLead, w.aCooldownCountsFromTheStepDown, w.clientsClose,
+	} {
+		if check(); w.Err() != nil {
+			return
+		}
+	}
+}
+
+// calm ends the faults. Tasks that will never return end with their process.
+func (w *World) calm() {
+	w.healing = true
+	w.Net.Calm()
+	w.Mood = sim.Mood{}
+	w.Store.Resume()
+	w.storeIsBack()
+	for _, cl := range w.Clients {
+		cl.Resume()
+		w.wake(cl)
+		if cl.Elections == nil || cl.Closing() || cl.WorksForEver() {
+			cl.Crash()
+		}
+		w.start(cl)
+	}
+	w.releaseLocks()
+}
+
+// within reports whether cond holds soon enough, and counts a violation if not.
+func (w *World) within(limit time.Duration, cond func() bool, i sim.Invariant, format string, args ...any) bool {
+	if w.RunUntil(limit, cond) || w.Err() != nil {
+		return w.Err() == nil
+	}
+	w.Violate(i, format, args...)
+	return false
+}
+
+func (w *World) sessionsOpen() {
+	for _, cl := range w.Clients {
+		w.within(lease+w.Params.RenewInterval, cl.Live, sim.NameIsLed, "%v has no session", cl)
+	}
+}
+
+// limit is how long a name may be without a leader after everything: a lease, an
+// attempt period, a cooldown, a task that does not return, and a pause before a new
+// session is opened.
+func (w *World) limit() time.Duration {
+	return lease + w.AttemptPeriod() + lease + longest + w.Params.RenewInterval
+}
+
+func (w *World) namesAreLed() {
+	for _, name := range w.names {
+		w.within(w.limit(), w.Led(name), sim.NameIsLed, "nobody leads %q", name)
+	}
+}
+
+func (w *World) callsComeBack() {
+	for _, c := range w.calls {
+		if c.life == c.client.Life() {
+			w.within(w.limit(), c.reply.Done, sim.CallsComeBack, "%s on %s does not come back", c.what, c.client)
+		}
+	}
+}
+
+// nothingIsLeftBehind: the sessions that live give back what they do not use. Those
+// of processes that crashed end by themselves, see clientsClose.
+func (w *World) nothingIsLeftBehind() {
+	w.within(lease, func() bool {
+		for _, h := range w.Monitor.Unused() {
+			for _, cl := range w.Clients {
+				if cl.View().Session == h.Session {
+					return false
+				}
+			}
+		}
+		return true
+	}, sim.NoLeaseLeftBehind, "a session holds a lease that it does not use")
+}
+
+// aRenewalIsDropped loses one renewal, or its answer.
+func (w *World) aRenewalIsDropped() {
+	cl := w.Clients[w.Choose("whose renewal", int64(len(w.Clients)))]
+	w.RunFor(lease) // what was lost before shows by then
+	lost := w.Monitor.Met[sim.DeadlinePassed]
+	if w.yes("the answer") {
+		w.Net.DropNext(w.Store, cl.Node, is[*backend.RenewAnswer])
+	} else {
+		w.Net.DropNext(cl.Node, w.Store, is[*backend.RenewRequest])
+	}
+	w.RunFor(2 * lease)
+	if w.Err() == nil && w.Monitor.Met[sim.DeadlinePassed] > lost {
+		w.Violate(sim.DroppedRenewal, "one renewal of %v was lost, and a term with it", cl)
+	}
+}
+
+// callsAreFew counts calls in a calm time: at most one renewal and two rounds of
+// attempts an interval, whatever the number of names. One more of each may be
+// begun before or after it.
+func (w *World) callsAreFew() {
+	const rounds = 4
+	renewals, attempts := make(map[actor.Ref]int), make(map[actor.Ref]int)
+	counting := true
+	w.OnSend(func(from, _ actor.Ref, msg actor.Message) {
+		if !counting {
+			return
+		}
+		switch msg.(type) {
+		case *backend.RenewRequest:
+			renewals[from]++
+		case *backend.AcquireRequest:
+			attempts[from]++
+		}
+	})
+	interval := w.Params.RenewInterval
+	for _, cl := range w.Clients {
+		if v := cl.View(); v.State == session.Live {
+			interval = min(interval, v.Interval) // all get the same grants
+		}
+	}
+	won := w.Monitor.Met[sim.TermBegun]
+	w.RunFor(rounds * interval)
+	counting = false
+	if w.Err() != nil || w.Monitor.Met[sim.TermBegun] > won {
+		return // names that change hands cause attempts of their own
+	}
+	for _, cl := range w.Clients {
+		if n := renewals[cl.Session]; n > rounds+1 {
+			w.Violate(sim.ConstantCalls, "%v renews %d times in %d intervals", cl, n, rounds)
+		}
+		if n := attempts[cl.Session]; n > 2*rounds+2 {
+			w.Violate(sim.ConstantCalls, "%v makes %d attempts in %d intervals", cl, n, rounds)
+		}
+	}
+}
+
+// everybodyCanLead stops the leaders of a name one by one: whoever cannot take over
+// hides behind those who can.
+func (w *World) everybodyCanLead() {
+	name := w.names[0]
+	for range len(w.Clients) - 1 {
+		if !w.within(w.limit(), w.Led(name), sim.NameIsLed, "nobody leads %q", name) {
+			return
+		}
+		leader := w.Leader(name)
+		ready := w.ready(name)
+		stopped := leader.Elections[name].Stop()
+		if !w.within(w.limit(), stopped.Done, sim.CallsComeBack, "Stop of %q on %s does not come back", name, leader) {
+			return
+		}
+		if ready && w.wakes && !w.within(10*time.Millisecond, w.Led(name), sim.QuickHandover, "nobody leads %q, which has become free", name) {
+			return
+		}
+		if !w.within(w.limit(), w.Led(name), sim.NameIsLed, "nobody leads %q after its leader has stopped", name) {
+			return
+		}
+	}
+}
+
+// ready reports whether somebody waits for a name that another one has.
+func (w *World) ready(name string) bool {
+	for _, cl := range w.Clients {
+		if cl.Live() && cl.Elections[name].Ready() {
+			return true
+		}
+	}
+	return false
+}
+
+// aCooldownCountsFromTheStepDown steps the last candidate down, whose task takes a
+// while to return.
+func (w *World) aCooldownCountsFromTheStepDown() {
+	name := w.names[0]
+	leader := w.Leader(name)
+	if leader == nil {
+		return // between two terms
+	}
+	e := leader.Elections[name]
+	stepDown := func(cooldown, limit time.Duration, i sim.Invariant) bool {
+		token := e.Term().Token()
+		e.StepDown(cooldown)
+		return w.within(limit, func() bool { return e.Leads() && e.Term().Token() > token }, i,
+			"%v after it stepped down for %v, %s does not lead %q", limit, cooldown, leader, name)
+	}
+	// Whatever its task is like, that of the next term behaves.
+	if stepDown(0, w.limit(), sim.NameIsLed) && e.Leads() {
+		const cooldown = 2 * tidies
+		stepDown(cooldown, cooldown+cooldown/10, sim.NoAttemptUnasked) // its clock may be slow
+	}
+}
+
+// clientsClose: Close comes back, and what the client had is free then.
+func (w *World) clientsClose() {
+	closed := make(map[string]bool)
+	for _, cl := range w.Clients {
+		cl.Sink = func(e observe.Event) {
+			if e, ok := e.(observe.SessionEnded); ok && e.Reason == term.Stopped {
+				closed[e.Session] = true
+			}
+		}
+		if !w.within(lease+time.Second, cl.Close().Done, sim.CallsComeBack, "Close of %s does not come back", cl) {
+			return
+		}
+	}
+	for _, h := range w.Model.Inspect(w.Store.Now(), nil) {
+		if closed[h.Session] {
+			w.Violate(sim.NoLeaseLeftBehind, "%q is held by %s, which was closed", h.Name, h.Label)
+		}
+	}
+	// What processes had that crashed takes a lease, from their last message on.
+	w.RunFor(stall + lease)
+	if held := w.Model.Inspect(w.Store.Now(), nil); len(held) > 0 {
+		w.Violate(sim.NoLeaseLeftBehind, "%q is held by %s after all clients were closed", held[0].Name, held[0].Label)
+	}
+}

@@ -1,0 +1,87 @@
+package sim
+
+import (
+	"errors"
+
+	"github.com/simba-go/simba/actor"
+	"github.com/simba-go/simba/election"
+	"github.com/simba-go/simba/lock"
+	"github.com/simba-go/simba/session"
+)
+
+// asked is told of what a user asks an election, lock or session for, when it is
+// about to be heard.
+func (m *Monitor) asked(p *process, r *actor.Request) {
+	w := m.node(p.node)
+	a := w.actor(p)
+	switch msg := r.Message.(type) {
+	case session.Close:
+		w.closing = true
+	case election.StepDown:
+		if msg.Cooldown >= 0 {
+			a.stepDown = true
+			a.coolUntil = max(a.coolUntil, w.node.Now().Add(msg.Cooldown))
+		}
+	case election.Stop, lock.Release, lock.Abandon:
+		a.ending = true
+	}
+}
+
+// joined notes the names of an owner whose request to join them has been granted.
+func (m *Monitor) joined(p *process) {
+	if r, ok := m.msg.(*actor.Request); ok {
+		if j, ok := r.Message.(session.Join); ok {
+			m.node(p.node).joined[j.Names[0]] = j
+		}
+	}
+}
+
+// contends: an election contends neither after Stop nor during a cooldown.
+func (m *Monitor) contends(p *process, msg session.Contend) {
+	w := m.node(p.node)
+	a := w.actor(p)
+	now := w.node.Now()
+	switch {
+	case a.ending:
+		m.violate(NoAttemptUnasked, "%q is contended for after it was stopped, on %s", msg.Name, w.node)
+	case now.Before(a.coolUntil):
+		m.violate(NoAttemptUnasked, "%q is contended for, and its cooldown lasts for another %v, on %s", msg.Name, a.coolUntil.Sub(now), w.node)
+	}
+}
+
+// taskExited is told that a task has returned.
+func (m *Monitor) taskExited(from *process, msg election.TaskExited) {
+	w := m.node(from.node)
+	if t := w.find(msg.Term); t != nil {
+		t.running = false
+		w.actor(t.owner).exited = true
+	}
+}
+
+// errTaskPanicked is what a task panics with.
+var errTaskPanicked = errors.New("sim: the task panicked")
+
+func (m *Monitor) taskEnded(err error) {
+	switch {
+	case errors.Is(err, errTaskPanicked):
+		m.Met[TaskPanicked]++
+	case err != nil:
+		m.Met[TaskFailed]++
+	}
+}
+
+// wrote is told what a resource did with a write: one that checks tokens never
+// accepts a smaller one after a larger one.
+func (m *Monitor) wrote(w Write, checks, accepted bool) {
+	highest := m.writes[checks]
+	stale := w.Token < highest[w.Name]
+	switch {
+	case checks && stale && accepted:
+		m.violate(ResourceSafe, "the resource accepts token %d for %q after token %d", w.Token, w.Name, highest[w.Name])
+	case checks && stale:
+		m.Met[StaleRefused]++
+	case stale:
+		m.Met[StaleAccepted]++
+	}
+	highest[w.Name] = max(highest[w.Name], w.Token)
+}
