@@ -28,9 +28,10 @@ func (h *hash) number(x uint64) {
 	h.sum = hi ^ lo ^ bits.RotateLeft64(h.sum, 23)
 }
 
+// text mixes s in, or enough of it: of a session's id, its first characters say all.
 func (h *hash) text(s string) {
 	x := uint64(len(s))
-	for i := range len(s) {
+	for i := range min(len(s), 24) {
 		x = x*0x100000001b3 ^ uint64(s[i])
 	}
 	h.number(x)
@@ -69,37 +70,44 @@ func (h *hash) kind(msg actor.Message) {
 	h.number(k)
 }
 
-// message mixes in what kind of a message it is, and what it says.
+// message mixes in what kind of a message it is, and what it says. The most frequent
+// kinds have numbers.
 func (h *hash) message(msg actor.Message) {
-	h.kind(msg)
 	switch m := msg.(type) {
 	case *actor.Request:
+		h.number(1)
 		h.message(m.Message)
 	case *backend.OpenRequest:
+		h.number(2)
 		h.number(m.ID)
 		h.number(uint64(m.Lease))
 	case *backend.OpenAnswer:
+		h.number(3)
 		h.number(m.ID)
 		h.text(m.Grant.Session)
 		h.number(uint64(m.Grant.Remaining))
 		h.err(m.Err)
 	case *backend.RenewRequest:
+		h.number(4)
 		h.number(m.ID)
 		h.text(m.Session)
 		h.number(m.Known)
 	case *backend.RenewAnswer:
+		h.number(5)
 		h.number(m.ID)
 		h.number(uint64(m.Renewal.Remaining))
 		h.number(m.Renewal.Revision)
 		h.leases(m.Renewal.Leases)
 		h.err(m.Err)
 	case *backend.AcquireRequest:
+		h.number(6)
 		h.number(m.ID)
 		h.text(m.Session)
 		for _, name := range m.Names {
 			h.text(name)
 		}
 	case *backend.AcquireAnswer:
+		h.number(7)
 		h.number(m.ID)
 		for _, o := range m.Outcomes {
 			h.text(o.Name)
@@ -108,35 +116,47 @@ func (h *hash) message(msg actor.Message) {
 		}
 		h.err(m.Err)
 	case *backend.ReleaseRequest:
+		h.number(8)
 		h.number(m.ID)
 		h.text(m.Session)
 		h.leases(m.Leases)
 	case *backend.ReleaseAnswer:
+		h.number(9)
 		h.number(m.ID)
 		h.err(m.Err)
 	case *backend.Vacated:
+		h.number(10)
 		for _, name := range m.Names {
 			h.text(name)
 		}
 	case session.Won:
+		h.number(11)
 		h.number(m.Candidacy)
 		h.terms(m.Terms...)
 	case session.Lost:
+		h.number(12)
 		h.number(m.Candidacy)
 		h.err(m.Err)
 	case session.Ended:
+		h.number(13)
 		h.number(uint64(m.Reason))
 		h.terms(m.Term)
 	case session.Release:
+		h.number(14)
 		h.terms(m.Term)
 	case election.StartTask:
+		h.number(15)
 		h.terms(m.Term)
 	case election.TaskExited:
+		h.number(16)
 		h.terms(m.Term)
 		h.err(m.Err)
 	case Write:
+		h.number(17)
 		h.text(m.Name)
 		h.number(m.Token)
+	default:
+		h.kind(msg)
 	}
 }
 

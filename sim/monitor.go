@@ -30,8 +30,7 @@ type Monitor struct {
 	current *process      // whose step it is, nil for none
 	msg     actor.Message // that it handles
 	names   map[string]*nameWatch
-	nodes   map[*Node]*nodeWatch
-	order   []*nodeWatch // of nodes, as they came
+	order   []*nodeWatch // as they came
 	store   storeWatch
 	writes  map[bool]map[string]uint64 // the highest token of each name, at the resource that checks and the other
 }
@@ -41,7 +40,6 @@ func newMonitor(c *Cluster) *Monitor {
 		Tolerated: make(map[int]int),
 		cluster:   c,
 		names:     make(map[string]*nameWatch),
-		nodes:     make(map[*Node]*nodeWatch),
 		store:     newStoreWatch(),
 		writes:    map[bool]map[string]uint64{true: {}, false: {}},
 	}
@@ -74,13 +72,11 @@ func (m *Monitor) violate(i Invariant, format string, args ...any) {
 
 // node returns what is watched of the client on a node.
 func (m *Monitor) node(n *Node) *nodeWatch {
-	w := m.nodes[n]
-	if w == nil {
-		w = newNodeWatch(n)
-		m.nodes[n] = w
-		m.order = append(m.order, w)
+	if n.watch == nil {
+		n.watch = newNodeWatch(n)
+		m.order = append(m.order, n.watch)
 	}
-	return w
+	return n.watch
 }
 
 // sent is told of each message that an actor sends to another.
@@ -154,7 +150,7 @@ func (m *Monitor) look() {
 	case p.node == m.cluster.Store:
 		m.lookAtStore()
 	default:
-		if w := m.nodes[p.node]; w != nil {
+		if w := p.node.watch; w != nil {
 			m.lookAtNode(w, p)
 		}
 	}
@@ -205,21 +201,28 @@ func (m *Monitor) event(c *Client, e observe.Event) {
 	}
 }
 
-// reached reports whether a machine can be in a state after another one.
-func reached[S, E actor.Enum](t *actor.Table[S, E], from, to S) bool {
-	seen := map[S]bool{from: true}
-	for todo := []S{from}; len(todo) > 0; todo = todo[1:] {
-		if todo[0] == to {
-			return true
-		}
-		for _, e := range t.Events() {
-			if next, err := t.Next(todo[0], e); err == nil && !seen[next] {
-				seen[next] = true
-				todo = append(todo, next)
+// What machines can come to, from each of their states.
+var (
+	sessionReach  = reach(session.Table)
+	electionReach = reach(election.Table)
+)
+
+// reach returns which states of a machine can follow which, after any number of
+// events.
+func reach[S, E actor.Enum](t *actor.Table[S, E]) map[[2]S]bool {
+	reached := make(map[[2]S]bool)
+	for _, from := range t.States() {
+		reached[[2]S{from, from}] = true
+		for todo := []S{from}; len(todo) > 0; todo = todo[1:] {
+			for _, e := range t.Events() {
+				if to, err := t.Next(todo[0], e); err == nil && !reached[[2]S{from, to}] {
+					reached[[2]S{from, to}] = true
+					todo = append(todo, to)
+				}
 			}
 		}
 	}
-	return false
+	return reached
 }
 
 // name returns what is watched of the terms of a name.

@@ -17,6 +17,7 @@ type Node struct {
 	paused  bool
 	held    []slot // what came while it was frozen
 	actors  map[*process]struct{}
+	watch   *nodeWatch // what a monitor keeps of it, if there is one
 }
 
 // machine is what the nodes on it share: a clock that counts time asleep, and

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/simba-go/simba/actor"
@@ -55,7 +56,16 @@ const rounding = time.Microsecond
 
 type attempt struct {
 	flight
-	candidacies map[string]uint64 // for which it was made, by name
+	names       []string
+	candidacies []uint64 // for which it was made, of each name
+}
+
+// candidacy is that for which a name was attempted, 0 for none.
+func (a *attempt) candidacy(name string) uint64 {
+	if i := slices.Index(a.names, name); i >= 0 {
+		return a.candidacies[i]
+	}
+	return 0
 }
 
 // actorWatch is what is watched of an election or lock.
@@ -170,10 +180,10 @@ func (m *Monitor) attempting(from *process, msg *backend.AcquireRequest) {
 	m.alive(w, msg.Session, "acquires")
 	now := w.node.awake()
 	a := attempt{
-		flight:      flight{id: msg.ID, session: msg.Session, until: now.Add(msg.Timeout - rounding)},
-		candidacies: make(map[string]uint64, len(msg.Names)),
+		flight: flight{id: msg.ID, session: msg.Session, until: now.Add(msg.Timeout - rounding)},
+		names:  msg.Names, candidacies: make([]uint64, len(msg.Names)),
 	}
-	for _, name := range msg.Names {
+	for i, name := range msg.Names {
 		candidacy, wanted := w.wanted[name]
 		if !wanted {
 			m.violate(NoAttemptUnasked, "%q is attempted, and nobody wants it, on %s", name, w.node)
@@ -181,7 +191,7 @@ func (m *Monitor) attempting(from *process, msg *backend.AcquireRequest) {
 		if f := w.attempts[name]; f.session == msg.Session && now.Before(f.until) {
 			m.violate(OneInFlight, "%q is attempted while attempt #%d is under way, on %s", name, f.id, w.node)
 		}
-		a.candidacies[name] = candidacy
+		a.candidacies[i] = candidacy
 		w.attempts[name] = a.flight
 	}
 	if len(w.calls) == recent {
@@ -193,7 +203,7 @@ func (m *Monitor) attempting(from *process, msg *backend.AcquireRequest) {
 
 func (m *Monitor) acquireAnswer(to *process, msg *backend.AcquireAnswer) {
 	w := m.node(to.node)
-	for name := range w.calls[msg.ID].candidacies { //simba:unordered each name has its own
+	for _, name := range w.calls[msg.ID].names {
 		if w.attempts[name].id == msg.ID {
 			delete(w.attempts, name)
 		}
@@ -227,7 +237,7 @@ func (m *Monitor) winIsCurrent(w *nodeWatch, msg session.Won) {
 		m.violate(NoStaleWin, "%s comes from attempt #%d, which was given up, on %s", termOf(first), answer.ID, w.node)
 	}
 	for _, t := range msg.Terms {
-		if wanted, ok := w.wanted[t.Name()]; !ok || call.candidacies[t.Name()] != wanted || msg.Candidacy != wanted {
+		if wanted, ok := w.wanted[t.Name()]; !ok || call.candidacy(t.Name()) != wanted || msg.Candidacy != wanted {
 			m.violate(NoStaleWin, "%s comes from an attempt that was abandoned, on %s", termOf(t), w.node)
 		}
 		if t.Token() <= w.released[t.Name()] {
@@ -271,7 +281,7 @@ func (m *Monitor) lookAtNode(w *nodeWatch, p *process) {
 	if v := w.client.View(); v != nil {
 		m.lookAtDeadline(w, v)
 		if v.State != w.state {
-			if !reached(session.Table, w.state, v.State) {
+			if !sessionReach[[2]session.State{w.state, v.State}] {
 				m.violate(ReachableStates, "a session goes from %v to %v, on %s", w.state, v.State, w.node)
 			}
 			w.state = v.State
@@ -289,7 +299,7 @@ func (m *Monitor) lookAtElection(w *nodeWatch, a *actorWatch) {
 	if status == a.status {
 		return
 	}
-	if !reached(election.Table, a.status, status) {
+	if !electionReach[[2]election.Status{a.status, status}] {
 		m.violate(ReachableStates, "the election of %q goes from %v to %v, on %s", a.election.name, a.status, status, w.node)
 	}
 	a.status = status
