@@ -46,6 +46,7 @@ func (c *Client) Start() {
 	c.view.Store(nil)
 	c.started = nil
 	c.life++
+	c.world.fault(c.name, "started", "the process starts")
 	c.closing = false
 	c.Session = c.Spawn("session", session.New(session.Config{
 		Params: c.cluster.Params, Label: c.String(), Backend: &c.cluster.backend, Clock: c.Node, Sink: c.sink, View: &c.view,
@@ -54,6 +55,7 @@ func (c *Client) Start() {
 
 func (c *Client) sink(e observe.Event) {
 	c.cluster.Monitor.event(c, e)
+	c.tell(e)
 	if c.Sink != nil {
 		c.Sink(e)
 	}

@@ -50,6 +50,7 @@ func (c *Cluster) newResource(name string, checks bool) actor.Ref {
 // StartStore starts the backend on its machine, which must have crashed, with the
 // data that are in Model.
 func (c *Cluster) StartStore() {
+	c.fault(c.Store.name, "started", "the backend starts")
 	c.backend.Bind(c.Store.Spawn("backend", &moody{store: memory.NewActor(c.Model), cluster: c}))
 }
 

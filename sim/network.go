@@ -51,7 +51,10 @@ func (n *Net) Cut(a, b *Node) {
 
 // CutOneWay loses all that one machine sends the other from now on. What was cut
 // twice has to be healed twice.
-func (n *Net) CutOneWay(from, to *Node) { n.cuts[link{from, to}]++ }
+func (n *Net) CutOneWay(from, to *Node) {
+	n.cuts[link{from, to}]++
+	n.world.fault(from.name, "cut", "nothing gets from %s to %s any more", from, to)
+}
 
 // Heal ends a cut between two machines.
 func (n *Net) Heal(a, b *Node) {
@@ -63,8 +66,9 @@ func (n *Net) Heal(a, b *Node) {
 func (n *Net) HealOneWay(from, to *Node) {
 	if l := (link{from, to}); n.cuts[l] > 1 {
 		n.cuts[l]--
-	} else {
+	} else if n.cuts[l] == 1 {
 		delete(n.cuts, l)
+		n.world.fault(from.name, "healed", "messages get from %s to %s again", from, to)
 	}
 }
 
@@ -77,6 +81,7 @@ func (n *Net) DropNext(from, to *Node, which func(msg actor.Message) bool) {
 // Calm ends all cuts, and makes the weather perfect.
 func (n *Net) Calm() {
 	clear(n.cuts)
+	n.world.fault("network", "healed", "all faults of the network end")
 	n.drops = nil
 	n.Weather = Weather{}
 }

@@ -84,13 +84,21 @@ func (n *Node) when(d time.Duration) actor.Instant {
 
 // Pause stops the node's actors, like SIGSTOP. Messages and timers wait, and time
 // does not.
-func (n *Node) Pause() { n.paused = true }
+func (n *Node) Pause() {
+	if !n.paused {
+		n.paused = true
+		n.world.fault(n.name, "paused", "the process is paused")
+	}
+}
 
 // Paused reports whether the node is paused.
 func (n *Node) Paused() bool { return n.paused }
 
 // Resume lets them go on, with everything that has waited, in order.
 func (n *Node) Resume() {
+	if n.paused {
+		n.world.fault(n.name, "resumed", "the process goes on")
+	}
 	n.paused = false
 	n.thaw()
 }
@@ -100,6 +108,9 @@ func (n *Node) Resume() {
 func (n *Node) Suspend() {
 	if m := n.machine; !m.asleep {
 		m.asleep, m.since = true, n.world.now
+		for _, n := range m.nodes {
+			n.world.fault(n.name, "suspended", "the machine falls asleep")
+		}
 	}
 }
 
@@ -125,6 +136,7 @@ func (n *Node) Wake() {
 	}
 	w.queue.order()
 	for _, n := range m.nodes {
+		w.fault(n.name, "woken", "the machine wakes up after %v", slept)
 		for i := range n.held {
 			late(&n.held[i])
 		}
@@ -153,6 +165,7 @@ func (n *Node) SetRate(rate float64) {
 	if m.asleep {
 		panic(fmt.Sprintf("sim: the clock of %s cannot be set to another rate while it sleeps; wake it first", n.name))
 	}
+	w.fault(n.name, "rate", "the clock goes on at the rate %v", rate)
 	old := m.clock
 	m.clock = old.set(w.now, perSecond(n.name, rate))
 	for i := range w.queue {
@@ -170,6 +183,7 @@ func (n *Node) Jump(d time.Duration) {
 	if d < 0 {
 		panic(fmt.Sprintf("sim: the clock of %s is to jump by %v; it must not go back", n.name, d))
 	}
+	n.world.fault(n.name, "jumped", "the clock jumps ahead by %v", d)
 	c := &n.machine.clock
 	*c = c.set(n.world.now, c.rate)
 	c.origin = c.origin.Add(d)
@@ -178,6 +192,7 @@ func (n *Node) Jump(d time.Duration) {
 // Crash ends the node's actors without a word. It can be used again at once, like
 // a process that has been restarted.
 func (n *Node) Crash() {
+	n.world.fault(n.name, "crashed", "the process crashes")
 	for p := range n.actors {
 		p.ended, p.crashed = true, true
 	}

@@ -124,6 +124,7 @@ func (c *Cluster) RestartStore() {
 func (c *Cluster) LoseData() {
 	c.Model.Reset()
 	c.Monitor.loseData()
+	c.fault(c.Store.name, "lost", "the backend has lost its data")
 	c.RestartStore()
 }
 
@@ -135,6 +136,7 @@ func (c *Cluster) RemoveLease(name string) {
 	}
 	c.Model.Remove(name)
 	c.Monitor.removed(name)
+	c.fault(c.Store.name, "removed", "somebody deletes the lease of %s by hand", name)
 }
 
 // wall is the backend's wall clock, which tokens start at: microseconds.

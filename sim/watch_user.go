@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"strconv"
 
 	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/election"
@@ -73,6 +74,13 @@ func (m *Monitor) taskEnded(err error) {
 // wrote is told what a resource did with a write: one that checks tokens never
 // accepts a smaller one after a larger one.
 func (m *Monitor) wrote(w Write, checks, accepted bool) {
+	if checks {
+		state := "refused"
+		if accepted {
+			state = "accepted"
+		}
+		m.cluster.entry(Entry{Node: "resource", Kind: KindWrite, Name: w.Name, Token: w.Token, State: state, Text: "a write under token " + strconv.FormatUint(w.Token, 10) + " is " + state})
+	}
 	highest := m.writes[checks]
 	stale := w.Token < highest[w.Name]
 	switch {

@@ -43,6 +43,7 @@ type World struct {
 	gaveUp  bool // the chooser did, by a panic, which is for whoever runs the world
 
 	trace   io.Writer
+	tell    func(Entry)
 	hash    hash
 	actors  uint64 // that were ever spawned
 	arrival []time.Duration
@@ -91,6 +92,7 @@ func (w *World) Now() actor.Instant { return w.now }
 func (w *World) Fail(err error) {
 	if v := (*Violation)(nil); w.err == nil && errors.As(err, &v) {
 		w.err = v
+		w.entry(Entry{Kind: KindViolation, State: v.Name, Text: v.What})
 	} else if w.err == nil {
 		w.err = fmt.Errorf("sim: at %v, step %d: %w", time.Duration(w.now), w.steps, err)
 	}

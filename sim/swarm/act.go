@@ -52,12 +52,12 @@ func (w *World) name() string { return w.names[w.Choose("name", int64(len(w.name
 
 func (w *World) pause(cl *sim.Client) {
 	cl.Pause()
-	w.In(w.upTo("pause", 2*lease), cl.Resume)
+	w.In(w.lasting("pause", 2*lease), cl.Resume)
 }
 
 func (w *World) sleep(cl *sim.Client) {
 	cl.Suspend()
-	w.In(w.upTo("sleep", 2*lease), func() { w.wake(cl) })
+	w.In(w.lasting("sleep", 2*lease), func() { w.wake(cl) })
 }
 
 // wake wakes a machine, and all clients on it notice.
@@ -72,7 +72,7 @@ func (w *World) wake(cl *sim.Client) {
 func (w *World) crash(cl *sim.Client) {
 	cl.Crash()
 	if w.yes("stays down") {
-		w.In(w.upTo("down", lease), func() { w.start(cl) })
+		w.In(w.lasting("down", lease), func() { w.start(cl) })
 		return
 	}
 	w.start(cl)
@@ -100,7 +100,7 @@ func (w *World) cut(cl *sim.Client) {
 	if back {
 		w.Net.CutOneWay(w.Store, cl.Node)
 	}
-	w.In(w.upTo("cut", 2*lease), func() {
+	w.In(w.lasting("cut", 2*lease), func() {
 		if there {
 			w.Net.HealOneWay(cl.Node, w.Store)
 		}
@@ -116,7 +116,7 @@ func (w *World) store() {
 	case 0:
 		if f.storePauses {
 			w.Store.Pause()
-			w.In(w.upTo("store pause", lease), w.Store.Resume)
+			w.In(w.lasting("store pause", lease), w.Store.Resume)
 		}
 	case 1:
 		if f.storeRestarts {
@@ -127,7 +127,7 @@ func (w *World) store() {
 		if f.outages {
 			w.StopStore()
 			w.wakes, w.outage = false, true
-			w.In(w.upTo("outage", lease), w.storeIsBack)
+			w.In(w.lasting("outage", lease), w.storeIsBack)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func (w *World) close(cl *sim.Client) {
 	}
 	life := cl.Life()
 	w.await("Close", cl, cl.Close(func() {
-		w.In(w.upTo("closed", time.Second), func() {
+		w.In(w.lasting("closed", time.Second), func() {
 			if cl.Life() == life && cl.Elections != nil {
 				cl.Crash()
 				w.start(cl)

@@ -29,7 +29,8 @@ type World struct {
 	wakes   bool // whoever waits for a name is told when it becomes free
 }
 
-// faults are the classes of them that this world has.
+// faults are the classes of them that this world has. That a class is there changes
+// nothing as long as nobody makes use of it, so that is the calm choice.
 type faults struct {
 	pauses, sleeps, crashes, cuts  bool
 	storeRestarts, storePauses     bool
@@ -64,13 +65,19 @@ const (
 )
 
 // New draws a world.
-func New(c sim.Chooser) *World {
+func New(c sim.Chooser) *World { return Tell(c, nil) }
+
+// Tell draws a world that tells f what happens in it, unless that is nil.
+func Tell(c sim.Chooser, f func(sim.Entry)) *World {
 	p := session.Defaults(lease)
 	p.Drift = 0.02
 	if c.Choose("margin", 2) == 1 {
 		p.Margin = 0 // the drift must do all by itself, to the nanosecond
 	}
 	w := &World{Cluster: sim.NewCluster(c, p), actions: actions, wakes: true}
+	if f != nil {
+		w.Cluster.Tell(f)
+	}
 	w.names = []string{"a", "b"}
 	if w.Once("many names", 32) {
 		for i := range 20 {
@@ -99,7 +106,7 @@ func (w *World) drawFaults() {
 		{"locks", &w.faults.locks}, {"drops", &w.faults.drops}, {"panics", &w.faults.panics}, {"inside", &w.faults.inside},
 		{"refusals", &w.faults.refusals}, {"deaf", &w.faults.deaf}, {"writes", &w.faults.writes},
 	} {
-		*f.on = w.yes(f.name)
+		*f.on = !w.yes("no " + f.name)
 	}
 }
 
@@ -151,6 +158,16 @@ func (w *World) upTo(label string, d time.Duration) time.Duration {
 	return time.Duration(w.Choose(label, int64(d)+1))
 }
 
+// lasting is how long a fault lasts, or the time between two: up to d, and three
+// quarters of it if nothing else is drawn. A failure can then be shrunk to fewer
+// decisions.
+func (w *World) lasting(label string, d time.Duration) time.Duration {
+	if drawn := w.upTo(label, d); drawn > 0 {
+		return drawn
+	}
+	return d / 4 * 3
+}
+
 func (w *World) yes(label string) bool { return w.Choose(label, 2) == 1 }
 
 func (w *World) odds(label string, n int64) int64 {
@@ -176,7 +193,7 @@ func (w *World) rate() float64 {
 // [*sim.Violation].
 func (w *World) Run() error {
 	for range w.actions {
-		w.RunFor(w.upTo("calm", 1500*time.Millisecond))
+		w.RunFor(w.lasting("calm", 1500*time.Millisecond))
 		if w.Err() != nil {
 			return w.Err()
 		}
