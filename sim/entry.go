@@ -4,9 +4,9 @@ import "time"
 
 // Entry is one thing that happened in a world, for people: a line of its story and a mark on its timeline.
 type Entry struct {
-	At    time.Duration `json:"at"`   // true time since the world began
-	Node  string        `json:"node"` // whose lane: a client such as "client-1", "store", "resource", "network"
-	Kind  Kind          `json:"kind"`
+	At    time.Duration `json:"at"`              // true time since the world began
+	Node  string        `json:"node"`            // whose lane: a client such as "client-1", "store", "resource", "network"
+	Kind  Kind          `json:"kind"`            // what it is about
 	Name  string        `json:"name,omitempty"`  // of the lease, if it is about one
 	Token uint64        `json:"token,omitempty"` // of the term, if it is about one
 	State string        `json:"state,omitempty"` // what it is now; see Kind

@@ -44,7 +44,7 @@ func lanes(entries []sim.Entry) []*lane {
 }
 
 func newRow(name string, session bool) *row {
-	return &row{Name: name, Session: session, States: newStrip(), Terms: newStrip(), Tasks: newStrip()}
+	return &row{Name: name, Session: session, States: newStrip(), Terms: newStrip(), Tasks: newStrip(), Clash: []band{}}
 }
 
 // rowOf is the place of the row that an entry belongs to, -1 if it belongs to the whole lane.

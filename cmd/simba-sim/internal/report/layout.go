@@ -34,6 +34,7 @@ type row struct {
 	Terms   *strip `json:"terms"`  // while they are valid
 	Tasks   *strip `json:"tasks"`
 	Overran []band `json:"overran"` // the parts of the tasks that no valid term covers
+	Clash   []band `json:"clash"`   // the parts of the terms in which another one is valid too, at the violation
 	Stale   []band `json:"stale"`   // in which the node believes that it leads, and no valid term covers that
 }
 
@@ -201,21 +202,33 @@ func leading(states []band) []band {
 	return slices.DeleteFunc(slices.Clone(states), func(b band) bool { return b.State != "leader" && b.State != "held" })
 }
 
-// markClash marks the terms of one name that were valid together at an instant.
+// markClash marks, from where on, the terms of one name are valid together at an instant.
 func markClash(lanes []*lane, at time.Duration) {
-	valid := map[string][]*band{}
+	type holder struct {
+		row  *row
+		term band
+	}
+	valid := map[string][]holder{}
 	for _, ln := range lanes {
 		for _, r := range ln.Rows {
-			for i := range r.Terms.bands {
-				if b := &r.Terms.bands[i]; b.From <= at && (at < b.To || b.Open) {
-					valid[r.Name] = append(valid[r.Name], b)
+			for _, b := range r.Terms.bands {
+				if b.From <= at && (at < b.To || b.Open) {
+					valid[r.Name] = append(valid[r.Name], holder{r, b})
 				}
 			}
 		}
 	}
-	for _, bands := range valid {
-		for _, b := range bands {
-			b.Clash = len(bands) > 1
+	for _, holders := range valid {
+		for i, h := range holders {
+			for j, other := range holders {
+				if i != j {
+					h.term.From, h.term.To = max(h.term.From, other.term.From), min(h.term.To, other.term.To)
+				}
+			}
+			if len(holders) > 1 {
+				h.term.State = "clash"
+				h.row.Clash = append(h.row.Clash, h.term)
+			}
 		}
 	}
 }

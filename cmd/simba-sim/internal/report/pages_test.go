@@ -13,7 +13,8 @@ var pages = flag.String("pages", "", "write the pages of the stories into this f
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if *pages != "" {
-		for name, story := range map[string]Story{"pause": longPause(), "crowded": crowded(20000), "violated": violated(), "hostile": hostile()} {
+		for name, story := range map[string]Story{"pause": longPause(), "crowded": crowded(20000), "violated": violated(), "hostile": hostile(),
+			"empty": {Title: "Nothing happened"}} {
 			f, err := os.Create(filepath.Join(*pages, name+".html"))
 			if err == nil {
 				err = Write(f, story)

@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/simba-go/simba/sim"
@@ -15,16 +16,19 @@ import (
 
 // Story is a world that has been run: what happened in it, and what a reader needs to run it again.
 type Story struct {
-	Title     string
+	Title     string        // such as the scenario's name
 	Command   string        // that replays the world
 	Params    []Param       // in the order in which the page shows them
 	Length    time.Duration // of the world, in true time
-	Entries   []sim.Entry
-	Violation *Violation // that ended the world, nil if none did
+	Entries   []sim.Entry   // in any order
+	Violation *Violation    // that ended the world, nil if none did
 }
 
 // Param is a setting of the world, such as its seed, the lease or the drift, as a person would write it.
-type Param struct{ Name, Value string }
+type Param struct {
+	Name  string // such as "lease"
+	Value string // such as "10s"
+}
 
 // Violation is an invariant that did not hold.
 type Violation struct {
@@ -35,14 +39,17 @@ type Violation struct {
 	At     time.Duration // true time since the world began
 }
 
-//go:embed page.html page.css page.js
+//go:embed page
 var files embed.FS
 
-var page = template.Must(template.ParseFS(files, "page.html"))
+var page = template.Must(template.ParseFS(files, "page/page.html"))
+
+// scripts are the parts of the page's one script, each of which uses those before it.
+var scripts = []string{"page/words.js", "page/looks.js", "page/timeline.js", "page/list.js", "page/input.js"}
 
 // Write writes the page of a story. The same story always gives the same bytes.
 func Write(w io.Writer, s Story) error {
-	css, js := mustRead("page.css"), mustRead("page.js")
+	css, js := mustRead("page/page.css"), script()
 	return page.Execute(w, map[string]any{
 		"Story":  s,
 		"Data":   layOut(s),
@@ -51,6 +58,14 @@ func Write(w io.Writer, s Story) error {
 		// With its policy the page itself forbids the browser to load anything, and to run any script but ours.
 		"Policy": "default-src 'none'; img-src data:; style-src '" + hash(css) + "'; script-src '" + hash(js) + "'",
 	})
+}
+
+func script() string {
+	var all strings.Builder
+	for _, name := range scripts {
+		all.WriteString(mustRead(name))
+	}
+	return "'use strict';\n(() => {\n" + all.String() + "})();\n"
 }
 
 func mustRead(name string) string {

@@ -11,9 +11,8 @@ type band struct {
 	To    time.Duration `json:"to"`
 	State string        `json:"state,omitempty"`
 	Token string        `json:"token,omitempty"`
-	Entry int           `json:"entry"`           // that began it
-	Open  bool          `json:"open,omitempty"`  // still so at the world's end
-	Clash bool          `json:"clash,omitempty"` // of a term: another of the same name is valid too
+	Entry int           `json:"entry"`          // that began it
+	Open  bool          `json:"open,omitempty"` // still so at the world's end
 }
 
 // strip is a sequence of bands. Those with different keys may overlap, those with one key replace each other.
