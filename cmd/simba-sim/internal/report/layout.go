@@ -84,11 +84,8 @@ func layOut(s Story) *layout {
 func (l *layout) place(i int, e sim.Entry) entry {
 	at := l.laneOf(e.Node)
 	ln := l.Lanes[at]
-	placed := entry{At: e.At, Lane: at, Row: ln.rowOf(e), Kind: e.Kind, Name: e.Name, State: forPeople(e.State),
-		Text: e.Text, To: -1, Until: e.Until}
-	if e.Token != 0 {
-		placed.Token = strconv.FormatUint(e.Token, 10)
-	}
+	placed := entry{At: e.At, Lane: at, Row: ln.rowOf(e), Kind: e.Kind, Name: e.Name, Token: number(e.Token),
+		State: forPeople(e.State), Text: e.Text, To: -1, Until: e.Until}
 	if e.To != "" {
 		placed.To = l.laneOf(e.To)
 	}
@@ -106,6 +103,14 @@ func (l *layout) laneOf(node string) int {
 
 // forPeople writes a state such as STEPPING_DOWN as words.
 func forPeople(state string) string { return strings.ToLower(strings.ReplaceAll(state, "_", " ")) }
+
+// number writes a token, and nothing for none.
+func number(token uint64) string {
+	if token == 0 {
+		return ""
+	}
+	return strconv.FormatUint(token, 10)
+}
 
 // ended has, for each state that ends a fault, the fault. A fault of any other state has no length, unless it is one of
 // these.
@@ -154,10 +159,7 @@ func (ln *lane) finish(length time.Duration) {
 
 // draw draws what an entry changes in its row.
 func (r *row) draw(i int, e sim.Entry) {
-	b := band{From: e.At, State: forPeople(e.State), Entry: i}
-	if e.Token != 0 {
-		b.Token = strconv.FormatUint(e.Token, 10)
-	}
+	b := band{From: e.At, State: forPeople(e.State), Token: number(e.Token), Entry: i}
 	switch {
 	case e.Kind == sim.KindSession, e.Kind == sim.KindElection, e.Kind == sim.KindLock:
 		r.States.begin("", b)

@@ -44,7 +44,7 @@ var files embed.FS
 
 var page = template.Must(template.ParseFS(files, "page/page.html"))
 
-// scripts are the parts of the page's one script, each of which uses those before it.
+// scripts are the parts of the page's one script, in their order.
 var scripts = []string{"page/words.js", "page/looks.js", "page/timeline.js", "page/list.js", "page/input.js"}
 
 // Write writes the page of a story. The same story always gives the same bytes.

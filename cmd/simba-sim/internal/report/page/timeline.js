@@ -202,7 +202,7 @@ function linesInView() {
 function paintLines() {
 	for (const { name, write, all } of linesInView()) {
 		// Where there are many they fade, or nothing else would be seen.
-		ctx.globalAlpha = write ? 0.4 : Math.min(0.9, Math.max(0.12, 0.06 * width / all.length));
+		ctx.globalAlpha = write ? 0.4 : Math.min(0.9, Math.max(0.12, 0.04 * width / all.length));
 		ctx.strokeStyle = ctx.fillStyle = colour[name];
 		ctx.lineWidth = name === 'message' || write ? 1 : 1.5;
 		ctx.beginPath();
