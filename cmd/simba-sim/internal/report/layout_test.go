@@ -110,7 +110,7 @@ func TestLayout(t *testing.T) {
 	for _, test := range tests {
 		story := Story{Length: 10 * s, Entries: test.entries}
 		if test.clash != 0 {
-			story.Violation = &Violation{At: test.clash}
+			story.Violation = &sim.Violation{At: test.clash}
 		}
 		if got := sketch(layOut(story)); got != test.want {
 			t.Errorf("%s:\n%s\nwant:\n%s", test.name, got, test.want)
@@ -163,7 +163,7 @@ func TestFocus(t *testing.T) {
 			sim.Entry{At: at * s, Node: "a", Kind: sim.KindMessage, To: "store"})
 	}
 	for _, test := range []struct{ at, from time.Duration }{{80 * s, 51 * s}, {10 * s, 0}, {0, 0}} {
-		got := layOut(Story{Entries: entries, Violation: &Violation{At: test.at}}).Violation
+		got := layOut(Story{Entries: entries, Violation: &sim.Violation{At: test.at}}).Violation
 		if got.At != test.at || got.From != test.from {
 			t.Errorf("at %v the focus is from %v to %v, want from %v", test.at, got.From, got.At, test.from)
 		}

@@ -16,27 +16,18 @@ import (
 
 // Story is a world that has been run: what happened in it, and what a reader needs to run it again.
 type Story struct {
-	Title     string        // such as the scenario's name
-	Command   string        // that replays the world
-	Params    []Param       // in the order in which the page shows them
-	Length    time.Duration // of the world, in true time
-	Entries   []sim.Entry   // in any order
-	Violation *Violation    // that ended the world, nil if none did
+	Title     string         // such as the scenario's name
+	Command   string         // that replays the world
+	Params    []Param        // in the order in which the page shows them
+	Length    time.Duration  // of the world, in true time
+	Entries   []sim.Entry    // in any order
+	Violation *sim.Violation // that ended the world, nil if none did
 }
 
 // Param is a setting of the world, such as its seed, the lease or the drift, as a person would write it.
 type Param struct {
 	Name  string // such as "lease"
 	Value string // such as "10s"
-}
-
-// Violation is an invariant that did not hold.
-type Violation struct {
-	Number int           // of the invariant
-	Name   string        // of the invariant, in a few words
-	Says   string        // what the invariant promises, in a sentence
-	Text   string        // what was seen instead
-	At     time.Duration // true time since the world began
 }
 
 //go:embed page

@@ -52,7 +52,7 @@ func TestPageTellsTheStory(t *testing.T) {
 	page := write(t, story)
 	for _, want := range []string{
 		"<title>" + story.Title + "</title>", "<h1>" + story.Title + "</h1>", `<code id="command">` + story.Command + "</code>",
-		"<dt>lease</dt><dd>10s</dd>", "Invariant 1 is broken: one leader at a time", story.Violation.Says, story.Violation.Text,
+		"<dt>lease</dt><dd>10s</dd>", "Invariant 1 is broken: one valid term", story.Violation.Says, story.Violation.What,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)

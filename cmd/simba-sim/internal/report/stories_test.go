@@ -133,10 +133,9 @@ func violated() Story {
 		"Invariant 1 is broken: client-1 with token 1 and client-2 with token 2 both have a valid term of orders.")
 	story.Title, story.Command = "Seed 4711", "go run ./cmd/simba-sim run --seed 4711"
 	story.Entries, story.Length = t.entries, 15*s+304*ms
-	story.Violation = &Violation{
-		Number: 1, Name: "one leader at a time", At: 15*s + 300*ms,
-		Says: "At most one valid term per name at once, over all nodes, while clock rates stay within drift.",
-		Text: "orders: the term with token 1 of client-1 is valid for another 4.2s, and client-2 begins one with token 2.",
+	story.Violation = &sim.Violation{
+		Invariant: sim.OneValidTerm, At: 15*s + 300*ms,
+		What: "orders: the term with token 1 of client-1 is valid for another 4.2s, and client-2 begins one with token 2.",
 	}
 	return story
 }
@@ -188,6 +187,6 @@ func hostile() Story {
 			{At: s, Node: "__proto__", Kind: sim.KindMessage, State: "constructor", Text: evil, To: "toString"},
 			{At: s, Node: "client-1", Kind: sim.Kind(evil), State: evil, Text: evil},
 		},
-		Violation: &Violation{Number: 1, Name: evil, Says: evil, Text: evil, At: s},
+		Violation: &sim.Violation{Invariant: sim.Invariant{Number: 1, Name: evil, Says: evil}, What: evil, At: s},
 	}
 }
