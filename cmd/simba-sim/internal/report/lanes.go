@@ -69,7 +69,7 @@ func ofLease(k sim.Kind) bool {
 // compareNodes puts the network first and what the clients share last, so that messages to the store run down and away
 // from the clients' own rows.
 func compareNodes(a, b string) int {
-	rank := map[string]int{"network": -1, "store": 1, "resource": 2}
+	rank := map[string]int{"network": -1, "store": 1, "resource": 2, "guarded": 2, "unguarded": 2}
 	return cmp.Or(cmp.Compare(rank[a], rank[b]), natural(a, b))
 }
 
