@@ -43,6 +43,7 @@ var floors = []floor{
 	{pkg: "cmd/simba/internal/tty", outside: "golang.org/x/sys"},
 	{pkg: "cmd/simba", project: ". backend/memory backend/sqlite cmd/simba/internal/child cmd/simba/internal/tty",
 		outside: "github.com/spf13/cobra github.com/spf13/pflag", tests: "backend"},
+	{pkg: "cmd/simba-sim/internal/report", project: "sim"},
 }
 
 // What every test may import on top of what its package may.
