@@ -53,7 +53,7 @@ func (n *Net) Cut(a, b *Node) {
 // twice has to be healed twice.
 func (n *Net) CutOneWay(from, to *Node) {
 	n.cuts[link{from, to}]++
-	n.world.fault(from.name, "cut", "nothing gets from %s to %s any more", from, to)
+	n.world.faultTo(from.name, to.name, "cut", "nothing gets from %s to %s any more", from, to)
 }
 
 // Heal ends a cut between two machines.
@@ -68,7 +68,7 @@ func (n *Net) HealOneWay(from, to *Node) {
 		n.cuts[l]--
 	} else if n.cuts[l] == 1 {
 		delete(n.cuts, l)
-		n.world.fault(from.name, "healed", "messages get from %s to %s again", from, to)
+		n.world.faultTo(from.name, to.name, "healed", "messages get from %s to %s again", from, to)
 	}
 }
 
@@ -80,8 +80,10 @@ func (n *Net) DropNext(from, to *Node, which func(msg actor.Message) bool) {
 
 // Calm ends all cuts, and makes the weather perfect.
 func (n *Net) Calm() {
+	for l := range n.cuts { //simba:unordered only who is told of it sees the order
+		n.world.faultTo(l.from.name, l.to.name, "healed", "messages get from %s to %s again", l.from, l.to)
+	}
 	clear(n.cuts)
-	n.world.fault("network", "healed", "all faults of the network end")
 	n.drops = nil
 	n.Weather = Weather{}
 }

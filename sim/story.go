@@ -30,7 +30,7 @@ func (c *Cluster) Tell(f func(Entry)) {
 	c.OnStep(s.look)
 }
 
-// entry tells of something, if anybody listens.
+// entry tells of something that happens now, if anybody listens.
 func (w *World) entry(e Entry) {
 	if w.tell != nil {
 		e.At = time.Duration(w.now)
@@ -40,8 +40,13 @@ func (w *World) entry(e Entry) {
 
 // fault tells of something that happens to a node.
 func (w *World) fault(node, state, format string, args ...any) {
+	w.faultTo(node, "", state, format, args...)
+}
+
+// faultTo tells of something that happens between two nodes.
+func (w *World) faultTo(from, to, state, format string, args ...any) {
 	if w.tell != nil {
-		w.entry(Entry{Node: node, Kind: KindFault, State: state, Text: fmt.Sprintf(format, args...)})
+		w.entry(Entry{Node: from, To: to, Kind: KindFault, State: state, Text: fmt.Sprintf(format, args...)})
 	}
 }
 
@@ -205,6 +210,12 @@ func (c *Client) tell(e observe.Event) {
 		about = c.about(KindTerm, e.Name, e.Token, "begun", "a term begins")
 	case observe.Revoked:
 		about = c.about(KindTerm, e.Name, e.Token, "ended", "the term ends: "+e.Reason.String())
+		if w.now > c.overSince(e) {
+			about.At = time.Duration(c.overSince(e))
+			about.Text += ", which its process noticed later"
+			w.tell(about)
+			return
+		}
 	case observe.HandoverTimedOut:
 		about = c.about(KindTask, e.Name, e.Token, "cancelled", "the time of the handover is up, and the task still runs")
 	case observe.TaskStarted:
@@ -221,6 +232,16 @@ func (c *Client) tell(e observe.Event) {
 		return
 	}
 	w.entry(about)
+}
+
+// overSince is the true instant from which on a term that was revoked now has not
+// been valid any more.
+func (c *Client) overSince(e observe.Revoked) actor.Instant {
+	t := c.watch.term(e.Name, e.Token)
+	if t == nil || e.Reason != term.DeadlinePassed {
+		return c.world.now
+	}
+	return min(c.world.now, c.machine.clock.when(c.watch.deadlines[t.term.Session()]))
 }
 
 func (c *Client) about(k Kind, name string, token uint64, state, text string) Entry {

@@ -21,7 +21,6 @@ type nodeWatch struct {
 	// The session.
 	session   string
 	deadline  actor.Instant // as last seen; of a session that has ended, the last one
-	expires   actor.Instant // at the backend, as last seen
 	state     session.State
 	opened    int
 	over      map[string]bool          // sessions that were given up here

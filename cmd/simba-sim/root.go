@@ -26,6 +26,6 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	cobra.EnableCommandSorting = false // a setting of the whole process, which this is
-	cmd.AddCommand(runCommand(), sweepCommand(), replayCommand(), shrinkCommand())
+	cmd.AddCommand(runCommand(), sweepCommand(), replayCommand(), shrinkCommand(), reportCommand())
 	return cmd
 }

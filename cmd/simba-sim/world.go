@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/simba-go/simba/sim"
@@ -29,6 +31,8 @@ func live(c sim.Chooser, keep bool) *lived {
 	l.World = swarm.Tell(r, tell)
 	l.err = l.Run()
 	l.decisions = r.Decisions
+	// That a term was over is noticed later than it was.
+	slices.SortStableFunc(l.entries, func(a, b sim.Entry) int { return cmp.Compare(a.At, b.At) })
 	return l
 }
 
