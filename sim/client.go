@@ -194,6 +194,9 @@ func (e *Election) Leads() bool {
 	return t != nil && e.client.Now().Before(term.Until(t))
 }
 
+// Deaf reports whether a task runs that does not heed its context.
+func (e *Election) Deaf() bool { return e.host.running != nil && e.host.work.Deaf }
+
 // Ready reports whether the election waits for the name to become free, and nothing
 // else.
 func (e *Election) Ready() bool {

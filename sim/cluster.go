@@ -21,6 +21,7 @@ type Cluster struct {
 	Monitor *Monitor
 	Clients []*Client
 
+	losses             uint64 // of the backend's data
 	resource           *Node
 	backend            Address
 	guarded, unguarded actor.Ref // resources, with a check of tokens and without
@@ -34,7 +35,7 @@ func NewCluster(c Chooser, p session.Params) *Cluster {
 	}
 	w := NewWorld(c)
 	cl := &Cluster{World: w, Net: w.NewNet(), Params: p, Store: w.NewNode("store", 0, 1), resource: w.NewNode("resource", 0, 1)}
-	cl.Model = memory.NewModel(memory.Config{Wall: wall})
+	cl.Model = memory.NewModel(memory.Config{Wall: cl.Wall})
 	cl.Monitor = newMonitor(cl)
 	cl.guarded, cl.unguarded = cl.newResource("guarded", true), cl.newResource("unguarded", false)
 	cl.StartStore()
@@ -54,11 +55,18 @@ func (c *Cluster) StartStore() {
 	c.backend.Bind(c.Store.Spawn("backend", &moody{store: memory.NewActor(c.Model), cluster: c}))
 }
 
-// GrantAtMost makes the backend grant leases of that length at most. It forgets all
-// that it knows, so this comes before there are clients.
-func (c *Cluster) GrantAtMost(lease time.Duration) {
-	c.Model = memory.NewModel(memory.Config{MaxLease: lease, Wall: wall})
+// Configure replaces the backend by a new one, which knows nothing. It comes before
+// there are clients. A configuration without [Cluster.Wall] is for worlds in which
+// no data are lost.
+func (c *Cluster) Configure(config memory.Config) {
+	c.Model = memory.NewModel(config)
 	c.RestartStore()
+}
+
+// Wall is the backend's wall clock in microseconds, from which tokens start. To
+// restart without data takes it a millisecond at least.
+func (c *Cluster) Wall(now actor.Instant) uint64 {
+	return uint64(max(now, 0))/uint64(time.Microsecond) + 1000*c.losses
 }
 
 // Leader returns the client that has a valid term of name, or nil.

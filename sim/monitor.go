@@ -89,6 +89,8 @@ func (m *Monitor) sent(from, to actor.Ref, msg actor.Message) {
 		m.lost(p, msg)
 	case session.Contend:
 		m.contends(p, msg)
+	case session.Withdraw, session.Leave:
+		m.node(p.node).actor(p).contends = false
 	case session.Done:
 		m.joined(p)
 	case *backend.RenewRequest:
@@ -140,18 +142,19 @@ func (m *Monitor) delivered(to actor.Ref, msg actor.Message) {
 
 // look is what follows each step.
 func (m *Monitor) look() {
-	p := m.current
+	p, msg := m.current, m.msg
 	m.current, m.msg = nil, nil
 	switch {
 	case p == nil:
 		for _, w := range m.order {
-			m.lookAtNode(w, nil)
+			m.lookAtNode(w)
 		}
 	case p.node == m.cluster.Store:
 		m.lookAtStore()
 	default:
 		if w := p.node.watch; w != nil {
-			m.lookAtNode(w, p)
+			m.lookAtNode(w)
+			m.lookAtActor(w, p, msg)
 		}
 	}
 }
@@ -184,6 +187,8 @@ func (m *Monitor) event(c *Client, e observe.Event) {
 		w.over[e.Session] = true
 	case observe.OpenFailed:
 		m.Met[OpenFailed]++
+	case observe.Elected:
+		m.elected(w, e)
 	case observe.Revoked:
 		m.revoked(w, e)
 	case observe.HandoverStarted:

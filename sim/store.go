@@ -2,7 +2,6 @@ package sim
 
 import (
 	"errors"
-	"time"
 
 	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/backend"
@@ -123,6 +122,7 @@ func (c *Cluster) RestartStore() {
 // still grow.
 func (c *Cluster) LoseData() {
 	c.Model.Reset()
+	c.losses++
 	c.Monitor.loseData()
 	c.fault(c.Store.name, "lost", "the backend has lost its data")
 	c.RestartStore()
@@ -138,6 +138,3 @@ func (c *Cluster) RemoveLease(name string) {
 	c.Monitor.removed(name)
 	c.fault(c.Store.name, "removed", "somebody deletes the lease of %s by hand", name)
 }
-
-// wall is the backend's wall clock, which tokens start at: microseconds.
-func wall(now actor.Instant) uint64 { return uint64(max(now, 0)) / uint64(time.Microsecond) }

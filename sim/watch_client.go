@@ -75,6 +75,7 @@ type actorWatch struct {
 	ending    bool          // was asked for
 	exited    bool          // a task has, so that a policy may have followed
 	refused   bool          // a callback was, so that a step-down has followed
+	contends  bool          // as far as it has told its session
 	coolUntil actor.Instant // by its node's clock
 	status    election.Status
 }
@@ -150,9 +151,10 @@ func (m *Monitor) alive(w *nodeWatch, id, what string) {
 func (m *Monitor) renewAnswer(to *process, msg *backend.RenewAnswer) {
 	w := m.node(to.node)
 	w.answered = 0
-	if w.renewing.id == msg.ID {
-		w.answered = w.renewing.number
-		w.renewing = flight{}
+	if r := w.renewing; r.id == msg.ID {
+		if w.renewing = (flight{}); w.node.arrival() <= r.until { // or it was given up, and is not heard
+			w.answered = r.number
+		}
 	}
 	if id := w.sent[msg.ID]; msg.Err == nil && id != "" && !w.node.Now().Before(w.deadlines[id]) {
 		m.Met[AnswerAfterDeadline]++
@@ -272,23 +274,46 @@ func (w *nodeWatch) left(msg session.Leave) {
 }
 
 // lookAtNode looks at a client after a step of it, or of nobody.
-func (m *Monitor) lookAtNode(w *nodeWatch, p *process) {
-	if w.client == nil {
-		m.lookAtTerms(w)
-		return
-	}
-	if v := w.client.View(); v != nil {
-		m.lookAtDeadline(w, v)
-		if v.State != w.state {
-			if !sessionReach[[2]session.State{w.state, v.State}] {
-				m.violate(ReachableStates, "a session goes from %v to %v, on %s", w.state, v.State, w.node)
+func (m *Monitor) lookAtNode(w *nodeWatch) {
+	if w.client != nil {
+		if v := w.client.View(); v != nil {
+			m.lookAtDeadline(w, v)
+			if v.State != w.state {
+				if !sessionReach[[2]session.State{w.state, v.State}] {
+					m.violate(ReachableStates, "a session goes from %v to %v, on %s", w.state, v.State, w.node)
+				}
+				w.state = v.State
 			}
-			w.state = v.State
 		}
 	}
 	m.lookAtTerms(w)
+}
+
+// lookAtActor looks at one actor of a client after its step.
+func (m *Monitor) lookAtActor(w *nodeWatch, p *process, msg actor.Message) {
+	switch msg := msg.(type) {
+	case *backend.RenewAnswer:
+		m.heeded(w, msg)
+	case *actor.Request:
+		if a := w.actor(p); a.contends && (a.ending || w.node.Now().Before(a.coolUntil)) {
+			m.violate(NoAttemptUnasked, "%s was asked to stop or to step down, and contends all the same", p)
+		}
+	}
 	if a := w.actors[p]; a != nil && a.election != nil {
 		m.lookAtElection(w, a)
+	}
+}
+
+// heeded: what the answer to a renewal says has consequences in the same step.
+func (m *Monitor) heeded(w *nodeWatch, a *backend.RenewAnswer) {
+	for _, t := range w.terms {
+		switch {
+		case !t.valid():
+		case w.told[t.term.Session()]:
+			m.violate(ExpiredIsFinal, "%s is valid, and the backend has said that its session has expired, on %s", termOf(t.term), w.node)
+		case t.forsaken && w.answered > max(t.renewals, t.lost) && a.Err == nil && a.Renewal.Complete && !listed(a.Renewal.Leases, t):
+			m.violate(DeadlineFirst, "%s is valid, and a renewal has said that its lease is gone, on %s", termOf(t.term), w.node)
+		}
 	}
 }
 

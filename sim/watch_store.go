@@ -188,7 +188,9 @@ func (m *Monitor) removed(name string) {
 func (m *Monitor) forsake(which func(*watched) bool) {
 	for _, n := range m.names { //simba:unordered all of them
 		for _, t := range n.terms {
-			t.forsaken = t.forsaken || which(t)
+			if !t.forsaken && which(t) {
+				t.forsaken, t.lost = true, t.node.watch.renewals
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"slices"
+	"time"
 
 	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/backend"
@@ -20,6 +21,7 @@ type watched struct {
 	renewals uint64        // of its session, sent before it was won
 	until    actor.Instant // when it is over by its node's clock, as last seen
 	forsaken bool          // the backend broke its promise, and nobody can help that
+	lost     uint64        // renewals that had been sent when it did
 	running  bool          // its task
 	gone     bool          // with its process
 	handover bool
@@ -56,6 +58,7 @@ func (m *Monitor) won(from *process, owner actor.Ref, msg session.Won) {
 
 func (m *Monitor) begun(w *nodeWatch, owner actor.Ref, t *term.Term) {
 	m.Met[TermBegun]++
+	w.actor(owner).contends = false
 	n := m.name(t.Name())
 	next := &watched{term: t, token: t.Token(), node: w.node, owner: owner, renewals: w.renewals, until: term.Until(t)}
 	next.forsaken = m.store.lost(t.Session()) || m.store.removed[backend.Lease{Name: t.Name(), Token: t.Token()}]
@@ -115,6 +118,9 @@ func (m *Monitor) lookAtTerms(w *nodeWatch) {
 	now := w.node.Now()
 	for _, t := range w.terms {
 		until := term.Until(t.term)
+		if left := until.Sub(now); left > 0 && t.term.Remaining() != left { // which latches nothing while it is valid
+			m.violate(EndedIsOver, "%s has %v left, and says %v, on %s", termOf(t.term), left, t.term.Remaining(), w.node)
+		}
 		if until == t.until {
 			continue
 		}
@@ -124,6 +130,23 @@ func (m *Monitor) lookAtTerms(w *nodeWatch) {
 		grown := until > t.until
 		if t.until = until; grown {
 			m.alone(m.name(t.term.Name()), t)
+		}
+	}
+}
+
+// Look looks at all terms, like a user who asks whether they are valid. That is why
+// the monitor does not do it by itself: whoever has seen a term invalid has changed
+// what may happen.
+func (m *Monitor) Look() {
+	for _, w := range m.order {
+		for _, t := range w.terms {
+			if !t.gone && t.term.Valid() != t.valid() {
+				m.violate(EndedIsOver, "%s should be valid until %v by the clock, and says that it is valid at %v: %v",
+					termOf(t.term), time.Duration(term.Until(t.term)), time.Duration(w.node.Now()), t.term.Valid())
+			}
+			if !t.gone && !t.term.Valid() && t.term.EnsureValid(-1) == nil {
+				m.violate(EndedIsOver, "%s is not valid, and EnsureValid does not fail", termOf(t.term))
+			}
 		}
 	}
 }
@@ -138,6 +161,9 @@ func (m *Monitor) tooMany(w *nodeWatch) bool { return len(w.terms) > many }
 func (m *Monitor) lost(from *process, msg session.Ended) {
 	w := m.node(from.node)
 	t := w.find(msg.Term)
+	if t != nil && t.valid() {
+		m.violate(EndedIsOver, "the session has ended %s, and it is valid, on %s", termOf(t.term), w.node)
+	}
 	if t == nil || msg.Reason != term.TakenOver {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/election"
 	"github.com/simba-go/simba/lock"
+	"github.com/simba-go/simba/observe"
 	"github.com/simba-go/simba/session"
 )
 
@@ -41,12 +42,20 @@ func (m *Monitor) joined(p *process) {
 func (m *Monitor) contends(p *process, msg session.Contend) {
 	w := m.node(p.node)
 	a := w.actor(p)
+	a.contends = true
 	now := w.node.Now()
 	switch {
 	case a.ending:
 		m.violate(NoAttemptUnasked, "%q is contended for after it was stopped, on %s", msg.Name, w.node)
 	case now.Before(a.coolUntil):
 		m.violate(NoAttemptUnasked, "%q is contended for, and its cooldown lasts for another %v, on %s", msg.Name, a.coolUntil.Sub(now), w.node)
+	}
+}
+
+// elected: whoever was told to stop or to step down does not take a win any more.
+func (m *Monitor) elected(w *nodeWatch, e observe.Elected) {
+	if a := w.actors[m.current]; a != nil && (a.ending || w.node.Now().Before(a.coolUntil)) {
+		m.violate(NoStaleWin, "%q is won with token %d by %s, which was told to stop or to step down", e.Name, e.Token, m.current)
 	}
 }
 

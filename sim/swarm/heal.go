@@ -16,7 +16,7 @@ import (
 func (w *World) heal() {
 	w.calm()
 	for _, check := range []func(){
-		w.sessionsOpen, w.namesAreLed, w.callsComeBack, w.nothingIsLeftBehind, w.aRenewalIsDropped, w.callsAreFew,
+		w.callsComeBack, w.startAnew, w.sessionsOpen, w.namesAreLed, w.callsComeBack, w.nothingIsLeftBehind, w.aRenewalIsDropped, w.callsAreFew,
 		w.everybodyCanLead, w.aCooldownCountsFromTheStepDown, w.clientsClose,
 	} {
 		if check(); w.Err() != nil {
@@ -25,7 +25,7 @@ func (w *World) heal() {
 	}
 }
 
-// calm ends the faults. Tasks that will never return end with their process.
+// calm ends the faults.
 func (w *World) calm() {
 	w.healing = true
 	w.Net.Calm()
@@ -35,12 +35,20 @@ func (w *World) calm() {
 	for _, cl := range w.Clients {
 		cl.Resume()
 		w.wake(cl)
-		if cl.Elections == nil || cl.Closing() || cl.WorksForEver() {
-			cl.Crash()
-		}
 		w.start(cl)
 	}
 	w.releaseLocks()
+}
+
+// startAnew ends what will not end by itself, and starts those again that were
+// closed.
+func (w *World) startAnew() {
+	for _, cl := range w.Clients {
+		if cl.Closing() || cl.WorksForEver() {
+			cl.Crash()
+			w.start(cl)
+		}
+	}
 }
 
 // within reports whether cond holds soon enough, and counts a violation if not.
@@ -73,8 +81,9 @@ func (w *World) namesAreLed() {
 
 func (w *World) callsComeBack() {
 	for _, c := range w.calls {
-		if c.life == c.client.Life() {
-			w.within(w.limit(), c.reply.Done, sim.CallsComeBack, "%s on %s does not come back", c.what, c.client)
+		if !w.within(w.limit(), func() bool { return c.reply.Done() || c.life != c.client.Life() }, sim.CallsComeBack,
+			"%s on %s does not come back", c.what, c.client) {
+			return
 		}
 	}
 }
@@ -159,12 +168,15 @@ func (w *World) everybodyCanLead() {
 			return
 		}
 		leader := w.Leader(name)
-		ready := w.ready(name)
-		stopped := leader.Elections[name].Stop()
-		if !w.within(w.limit(), stopped.Done, sim.CallsComeBack, "Stop of %q on %s does not come back", name, leader) {
+		e := leader.Elections[name]
+		quick := w.wakes && w.ready(name) && !e.Deaf()
+		stopped := e.Stop()
+		next := func() bool { l := w.Leader(name); return l != nil && l != leader }
+		if quick && !w.within(longestTidying+10*time.Millisecond, next, sim.QuickHandover,
+			"%s was told to stop, and nobody else leads %q soon after", leader, name) {
 			return
 		}
-		if ready && w.wakes && !w.within(10*time.Millisecond, w.Led(name), sim.QuickHandover, "nobody leads %q, which has become free", name) {
+		if !w.within(w.limit(), stopped.Done, sim.CallsComeBack, "Stop of %q on %s does not come back", name, leader) {
 			return
 		}
 		if !w.within(w.limit(), w.Led(name), sim.NameIsLed, "nobody leads %q after its leader has stopped", name) {
@@ -205,10 +217,16 @@ func (w *World) aCooldownCountsFromTheStepDown() {
 	}
 }
 
-// clientsClose: Close comes back, and what the client had is free then.
+// clientsClose: Close comes back, and what the client had is free then. The last one
+// may find no backend any more.
 func (w *World) clientsClose() {
 	closed := make(map[string]bool)
-	for _, cl := range w.Clients {
+	for i, cl := range w.Clients {
+		if i == len(w.Clients)-1 && w.yes("the backend goes first") {
+			w.StopStore()
+			w.within(2*lease, cl.Close().Done, sim.CallsComeBack, "Close of %s, without a backend, does not come back", cl)
+			break
+		}
 		cl.Sink = func(e observe.Event) {
 			if e, ok := e.(observe.SessionEnded); ok && e.Reason == term.Stopped {
 				closed[e.Session] = true

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/simba-go/simba/election"
+	"github.com/simba-go/simba/observe"
 	"github.com/simba-go/simba/sim"
 	"github.com/simba-go/simba/term"
 )
@@ -12,6 +13,16 @@ import (
 var errTask = errors.New("the task failed")
 
 func (w *World) electAll(cl *sim.Client) {
+	cl.Sink = func(e observe.Event) {
+		if e, ok := e.(observe.TaskEnded); ok && !w.healing && w.Once("steps down after its task", 12) {
+			life := cl.Life()
+			w.In(w.upTo("after its task", 100*time.Millisecond), func() {
+				if cl.Life() == life {
+					w.stepDown(cl, e.Name)
+				}
+			})
+		}
+	}
 	for _, name := range w.names {
 		cl.Elect(name, w.script(cl, name))
 	}
@@ -44,15 +55,19 @@ func (w *World) script(cl *sim.Client, name string) sim.Script {
 	return s
 }
 
-// tidies is how long a task takes to return once faults have ended.
-const tidies = 300 * time.Millisecond
+const (
+	// longestTidying is how long a task takes at most that heeds its context.
+	longestTidying = time.Second
+	// tidies is how long it takes once faults have ended.
+	tidies = 300 * time.Millisecond
+)
 
 // work draws one run of a task.
 func (w *World) work(cl *sim.Client, name string) sim.Work {
 	if w.healing {
 		return sim.Work{Tidies: tidies}
 	}
-	k := sim.Work{Lasts: 1 + w.upTo("lasts", longest), Tidies: w.upTo("tidies", time.Second), Then: w.inside(cl, name)}
+	k := sim.Work{Lasts: 1 + w.upTo("lasts", longest), Tidies: w.upTo("tidies", longestTidying), Then: w.inside(cl, name)}
 	if w.faults.writes {
 		k.Writes = 10*time.Millisecond + w.upTo("writes", 500*time.Millisecond)
 	}

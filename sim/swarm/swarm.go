@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/simba-go/simba/backend/memory"
 	"github.com/simba-go/simba/session"
 	"github.com/simba-go/simba/sim"
 )
@@ -86,7 +87,7 @@ func Tell(c sim.Chooser, f func(sim.Entry)) *World {
 	}
 	w.sets = [][]string{{"x"}, {"x", "y"}, {"y", "z"}, {"x", "z"}}
 	if w.Once("lag", 2) {
-		w.Lag = func() time.Duration { return w.upTo("lag of a step", 20*time.Microsecond) }
+		w.Lag = w.lag
 	}
 	w.drawFaults()
 	w.drawNet()
@@ -128,10 +129,28 @@ func (w *World) drawNet() {
 	weather.Double = w.odds("doubled messages", 5)
 }
 
-func (w *World) drawStore() {
-	if w.yes("shorter leases") {
-		w.GrantAtMost(lease - w.upTo("shorter", 2*time.Second))
+// lag is how long an actor's step has to wait: hardly, and once in a while for as
+// long as a goroutine that is not scheduled.
+func (w *World) lag() time.Duration {
+	switch {
+	case w.healing:
+		return 0
+	case w.Once("long lag", 50):
+		return w.upTo("lag of a step", 100*time.Millisecond)
 	}
+	return w.upTo("lag of a step", 20*time.Microsecond)
+}
+
+func (w *World) drawStore() {
+	config := memory.Config{Wall: w.Wall}
+	if w.yes("shorter leases") {
+		config.MaxLease = lease - w.upTo("shorter", 2*time.Second)
+	}
+	if w.yes("tokens count from 1") {
+		config.Wall = nil
+		w.faults.losses = false // tokens would start anew
+	}
+	w.Configure(config)
 	w.Mood.Errors = w.odds("errors", 10)
 	if w.Once("slow store", 4) {
 		w.Mood.Slow = sim.Exponential(50 * time.Millisecond)
