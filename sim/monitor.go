@@ -98,7 +98,7 @@ func (m *Monitor) sent(from, to actor.Ref, msg actor.Message) {
 	case *backend.AcquireRequest:
 		m.attempting(p, msg)
 	case *backend.ReleaseRequest:
-		m.node(p.node).sent[msg.ID] = msg.Session
+		m.node(p.node).calling(msg.ID, msg.Session)
 		for _, l := range msg.Leases {
 			m.releasing(p, msg.Session, l)
 		}

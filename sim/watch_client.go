@@ -38,7 +38,7 @@ type nodeWatch struct {
 	wanted   map[string]uint64       // name to candidacy
 	released map[string]uint64       // the highest token that was given back
 	actors   map[actor.Ref]*actorWatch
-	sent     map[uint64]string // calls, and their sessions
+	sent     [recent]sentCall // by their numbers, modulo recent
 	closing  bool              // Close was asked for
 }
 
@@ -97,7 +97,6 @@ func (w *nodeWatch) restart(c *Client) {
 		over: make(map[string]bool), expired: make(map[string]bool), told: make(map[string]bool), deadlines: make(map[string]actor.Instant),
 		calls: make(map[uint64]attempt), attempts: make(map[string]flight), joined: make(map[string]session.Join),
 		wanted: make(map[string]uint64), released: make(map[string]uint64), actors: make(map[actor.Ref]*actorWatch),
-		sent: make(map[uint64]string),
 	}
 }
 
@@ -137,7 +136,7 @@ func (m *Monitor) renewing(from *process, msg *backend.RenewRequest) {
 		m.violate(OneInFlight, "session %s renews while its renewal #%d is under way, on %s", short(msg.Session), r.id, w.node)
 	}
 	w.renewals++
-	w.sent[msg.ID] = msg.Session
+	w.calling(msg.ID, msg.Session)
 	w.renewing = flight{id: msg.ID, number: w.renewals, session: msg.Session, until: now.Add(msg.Timeout - rounding)}
 }
 
@@ -156,23 +155,40 @@ func (m *Monitor) renewAnswer(to *process, msg *backend.RenewAnswer) {
 			w.answered = r.number
 		}
 	}
-	if id := w.sent[msg.ID]; msg.Err == nil && id != "" && !w.node.Now().Before(w.deadlines[id]) {
+	id := w.sessionOf(msg.ID)
+	if msg.Err == nil && id != "" && !w.node.Now().Before(w.deadlines[id]) {
 		m.Met[AnswerAfterDeadline]++
 	}
-	if m.answered(w, msg.ID, msg.Err); w.expired[w.sent[msg.ID]] && errors.Is(msg.Err, backend.ErrExpired) {
-		w.told[w.sent[msg.ID]] = true
+	if m.answered(w, msg.ID, msg.Err); id != "" && errors.Is(msg.Err, backend.ErrExpired) {
+		w.told[id] = true
 	}
 }
 
 // answered notes what the answer to a call says of the call's session.
 func (m *Monitor) answered(w *nodeWatch, call uint64, err error) {
-	if id, ok := w.sent[call]; ok && errors.Is(err, backend.ErrExpired) {
+	if id := w.sessionOf(call); id != "" && errors.Is(err, backend.ErrExpired) {
 		w.expired[id] = true
 	}
 }
 
+// sentCall is a call to the backend, and its session.
+type sentCall struct {
+	id      uint64
+	session string
+}
+
+func (w *nodeWatch) calling(id uint64, session string) { w.sent[id%recent] = sentCall{id, session} }
+
+// sessionOf returns the session of a call, empty if it is long past.
+func (w *nodeWatch) sessionOf(call uint64) string {
+	if c := w.sent[call%recent]; c.id == call {
+		return c.session
+	}
+	return ""
+}
+
 // recent is how many calls are remembered.
-const recent = 1 << 12
+const recent = 256
 
 // attempting: names are attempted only while their owner wants them, and one
 // attempt for a name is under way.
@@ -199,7 +215,7 @@ func (m *Monitor) attempting(from *process, msg *backend.AcquireRequest) {
 		clear(w.calls) // whose answers come so late are not waited for any more
 	}
 	w.calls[msg.ID] = a
-	w.sent[msg.ID] = msg.Session
+	w.calling(msg.ID, msg.Session)
 }
 
 func (m *Monitor) acquireAnswer(to *process, msg *backend.AcquireAnswer) {
