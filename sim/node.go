@@ -24,6 +24,7 @@ type Node struct {
 // sleep.
 type machine struct {
 	clock  clock
+	past   []clock // what it went by before, in order
 	nodes  []*Node
 	asleep bool
 	since  actor.Instant // of true time
@@ -69,9 +70,13 @@ func (n *Node) Now() actor.Instant { return n.machine.clock.at(n.world.now) }
 func (n *Node) awake() actor.Instant { return n.Now().Add(-n.machine.slept) }
 
 // arrival is what that clock read when the message arrived that an actor of the node
-// handles now, or less: while it slept, or if the rate has changed since.
+// handles now, or less, if the machine has slept since.
 func (n *Node) arrival() actor.Instant {
-	return n.machine.clock.at(n.world.came).Add(-n.machine.slept)
+	c := n.machine.clock
+	for i := len(n.machine.past) - 1; i >= 0 && n.world.came < c.epoch; i-- {
+		c = n.machine.past[i]
+	}
+	return c.at(n.world.came).Add(-n.machine.slept)
 }
 
 // when returns the first true instant at which the node's clock has advanced by d.
@@ -167,6 +172,7 @@ func (n *Node) SetRate(rate float64) {
 	}
 	w.fault(n.name, "rate", "the clock goes on at the rate %v", rate)
 	old := m.clock
+	m.past = append(m.past, old)
 	m.clock = old.set(w.now, perSecond(n.name, rate))
 	for i := range w.queue {
 		if s := &w.queue[i]; s.timer && !s.taken && s.to.node.machine == m {
@@ -185,6 +191,7 @@ func (n *Node) Jump(d time.Duration) {
 	}
 	n.world.fault(n.name, "jumped", "the clock jumps ahead by %v", d)
 	c := &n.machine.clock
+	n.machine.past = append(n.machine.past, *c)
 	*c = c.set(n.world.now, c.rate)
 	c.origin = c.origin.Add(d)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,7 +58,7 @@ func (l *lived) story(t trace, path string) report.Story {
 			{Name: "decisions", Value: fmt.Sprint(len(l.decisions))},
 		},
 		Length:  time.Duration(l.Now()),
-		Entries: l.entries,
+		Entries: slices.DeleteFunc(slices.Clone(l.entries), func(e sim.Entry) bool { return e.Kind == sim.KindViolation }), // it has a place of its own
 	}
 	if t.Seed != nil {
 		s.Title = fmt.Sprintf("The world of seed %d", *t.Seed)
