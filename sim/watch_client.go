@@ -39,7 +39,7 @@ type nodeWatch struct {
 	released map[string]uint64       // the highest token that was given back
 	actors   map[actor.Ref]*actorWatch
 	sent     [recent]sentCall // by their numbers, modulo recent
-	closing  bool              // Close was asked for
+	closing  bool             // Close was asked for
 }
 
 // flight is a call that is under way until it is answered or, after so much time
