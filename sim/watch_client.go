@@ -250,7 +250,7 @@ func (m *Monitor) winIsCurrent(w *nodeWatch, msg session.Won) {
 		m.violate(NoStaleWin, "%s comes from an attempt of session %s, on %s", termOf(first), short(call.session), w.node)
 	case !w.node.Now().Before(w.deadline):
 		m.violate(NoStaleWin, "%s comes from an answer past the deadline, on %s", termOf(first), w.node)
-	case w.node.arrival() > call.until:
+	case w.node.arrival() > call.until.Add(2*rounding): // at the very instant, either may come first
 		m.violate(NoStaleWin, "%s comes from attempt #%d, which was given up, on %s", termOf(first), answer.ID, w.node)
 	}
 	for _, t := range msg.Terms {

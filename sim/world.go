@@ -34,6 +34,7 @@ type World struct {
 	chooser Chooser
 	random  *rand.Rand // for the behaviours
 	now     actor.Instant
+	crowd   int // of steps at this instant
 	seq     uint64
 	queue   queue
 	free    []*event
@@ -180,7 +181,9 @@ func (w *World) Step() bool {
 	}
 	next := w.queue.pop()
 	e := next.event
-	w.now = max(w.now, next.at) // what a paused machine has held is due since long
+	if next.at > w.now { // what a paused machine has held is due since long
+		w.now, w.crowd = next.at, 0
+	}
 	if !e.taken {
 		e.came = next.at
 	}
@@ -213,7 +216,15 @@ func (w *World) Step() bool {
 	return true
 }
 
+// crowded is how many steps there may be at one instant: more is a circle in which
+// time does not go on.
+const crowded = 200_000
+
 func (w *World) deliver(e *event) {
+	if w.crowd++; w.crowd > crowded {
+		w.Violate(ReachableStates, "%d steps at one instant, and there is no end of it: the next is for %s", w.crowd, e.to)
+		return
+	}
 	e.spent = e.timer
 	w.steps++
 	w.record(e)
