@@ -41,7 +41,8 @@ func WithLease(d time.Duration) Option { return func(o *options) { o.lease = d }
 
 // WithRenewInterval sets the time between renewals, by default a third of the
 // lease. It must fit twice into the lease, and once into what is left of the lease
-// after drift and margin.
+// after drift and margin. Where it does not fit twice into that, renewals come every
+// third of it.
 func WithRenewInterval(d time.Duration) Option { return func(o *options) { o.renew = &d } }
 
 // WithDrift sets by how much the rates of this machine's clock and the backend's

@@ -499,6 +499,24 @@ func TestOneLostRenewal(t *testing.T) {
 	}
 }
 
+// R49: a renew interval of half the lease never fits twice into what can be relied on
+// of it. Renewals come more often then, but the backend has shortened nothing, and
+// nobody is told that it has, before it does.
+func TestIntervalTooLongForAFullLease(t *testing.T) {
+	p := params
+	p.RenewInterval = p.Lease / 2
+	r := newRig(t, p)
+	r.open(p.Lease)
+	check(t, "interval", r.view.Load().Interval, local/3)
+	if short := eventsOf[observe.SessionShortened](r); len(short) != 0 {
+		t.Errorf("the whole lease was granted, and yet: %+v", short)
+	}
+	r.RunFor(local / 3)
+	m := take[*backend.RenewRequest](r)
+	r.tell(&backend.RenewAnswer{ID: m.ID, Renewal: backend.Renewal{Remaining: p.Lease - 1}})
+	check(t, "shortened", len(eventsOf[observe.SessionShortened](r)), 1)
+}
+
 // A machine that wakes after the deadline finds many timers due. Whichever is first,
 // the session has ended by then, and none of them does anything for it.
 func TestTimersAfterTheDeadline(t *testing.T) {
