@@ -37,6 +37,7 @@ var floors = []floor{
 	{pkg: "sim/swarm", core: true, project: "actor term observe backend session election sim"},
 	{pkg: "props_test", tests: "sim/swarm"},
 
+	{pkg: "props_test", tests: "actor term observe backend session election lock task"},
 	{pkg: "docs", tests: "session election lock"},
 	{pkg: ".", core: true, project: "actor term observe backend session election lock task", tests: "backend/sqlite"},
 	{pkg: "cmd/simba/internal/child", outside: "golang.org/x/sys"},
