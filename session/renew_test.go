@@ -3,6 +3,7 @@ package session_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -468,6 +469,9 @@ func TestTwoRenewalsJustFit(t *testing.T) {
 		// (6 s + 2 x 200 ms + 100 ms) / 0.9, up to the next nanosecond that can be granted
 		{7222222223, 3 * time.Second},
 		{7222222222, 6399999999 / 3},
+		// A third of the one nanosecond that is left, which must not become none at all.
+		{111111113, 1},
+		{math.MaxInt64, 3 * time.Second},
 	} {
 		r := newRig(t, params)
 		r.open(tt.granted)
