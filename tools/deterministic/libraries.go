@@ -21,6 +21,7 @@ const askContext = "a behaviour asks its context"
 
 // libraries are the packages known to be pure, as far as they are: what they return depends on the arguments alone.
 var libraries = []library{
+	{path: "bufio"},
 	{path: "bytes"},
 	{path: "cmp"},
 	{path: "container/heap"},
@@ -39,6 +40,7 @@ var libraries = []library{
 	{path: "math/rand/v2", only: "New NewChaCha8 NewPCG ChaCha8 PCG Rand Source", instead: askContext},
 	// What it returns is shown to people after a panic, and decides nothing.
 	{path: "runtime/debug", only: "Stack", instead: askContext},
+	{path: "reflect", only: "Type TypeFor TypeOf", instead: "values may show where they are in memory"},
 	{path: "slices"},
 	{path: "sort"},
 	{path: "strconv"},

@@ -35,6 +35,9 @@ var behaviours = house{module: "github.com/simba-go/simba", packages: []checked{
 		{file: "insiders.go", why: "it tells goroutines apart"},
 	}},
 	{dir: "sim"},
+	{dir: "sim/swarm", edges: []edge{
+		{file: "sweep.go", why: "it runs worlds on all processors"},
+	}},
 }, strangers: []edge{
 	{file: "election.go", why: "it wraps an election for the front door, and tells the client's goroutines when that has ended"},
 }}
