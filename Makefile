@@ -9,10 +9,10 @@ COUNT ?= 6
 
 each = @set -e; for module in $(MODULES); do echo "$@: $$module"; (cd $$module; $(1)); done
 
-.PHONY: help demo test check bench gofmt vet staticcheck tidy floors documented bin
+.PHONY: help demo test check bench gofmt vet staticcheck tidy floors deterministic documented bin
 
 help: ## list these commands
-	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' $(MAKEFILE_LIST) | expand -t 15
 
 demo: ## watch a leader be killed and another take over
 	go run ./cmd/simba demo
@@ -20,7 +20,7 @@ demo: ## watch a leader be killed and another take over
 test: ## run every test under the race detector, setting up what the tests need
 	@.ci/test
 
-check: gofmt vet staticcheck tidy floors documented ## run every static check, from gofmt to documented
+check: gofmt vet staticcheck tidy floors deterministic documented ## run every static check, from gofmt to documented
 
 bench: bin ## run the benchmarks and sum them up: BENCH=regexp COUNT=runs, raw figures in .tmp/bench.txt
 	@mkdir -p .tmp
@@ -43,6 +43,10 @@ tidy: ## go.mod and go.sum say what the code imports
 floors: bin ## imports go down only, and the core imports no driver (tools/floors/table.go)
 	@echo "$@: ."
 	@bin/floors .
+
+deterministic: bin ## no behaviour depends on more than its messages and its context (tools/deterministic/table.go)
+	@echo "$@: ."
+	@bin/deterministic .
 
 documented: bin ## every exported name and every package has a comment
 	@echo "$@: $(MODULES)"

@@ -16,7 +16,7 @@ func (c *Client) logEvent(e Event) {
 	case observe.SessionOpened:
 		c.log.Debug("simba: session opened", "session", e.Session, "remaining", e.Remaining)
 	case observe.SessionShortened:
-		c.log.Warn("simba: two renewals do not fit into what can be relied on of the lease, so they come more often",
+		c.log.Warn("simba: the store grants less of a lease than was asked for, and renewals come more often",
 			"session", e.Session, "asked", e.Asked, "granted", e.Granted, "interval", e.Interval)
 	case observe.SessionSuspended:
 		c.log.Warn("simba: a renewal failed", "session", e.Session, "err", e.Err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/simba-go/simba"
+	"github.com/simba-go/simba/backend/memory"
 )
 
 // book collects what a client logs.
@@ -124,10 +125,11 @@ func (h panicking) Handle(ctx context.Context, r slog.Record) error {
 // What a lease that is shorter than asked for means is said once.
 func TestShortenedLeaseIsLoggedOnce(t *testing.T) {
 	virtual(t, func(t *testing.T, w *world) {
+		w.store = memory.New(memory.WithClock(w.clock), memory.WithModel(memory.NewModel(memory.Config{MaxLease: 6 * time.Second})))
 		var b book
-		p := w.start(simba.WithLogger(b.logger(slog.LevelInfo)), simba.WithLease(120*time.Millisecond))
+		p := w.start(simba.WithLogger(b.logger(slog.LevelInfo)))
 		time.Sleep(time.Minute)
-		const want = `level=WARN msg="simba: two renewals do not fit into what can be relied on of the lease, so they come more often" asked=120ms granted=120ms interval=22.933333ms`
+		const want = `level=WARN msg="simba: the store grants less of a lease than was asked for, and renewals come more often" asked=15s granted=6s interval=1.963333333s`
 		if s := strings.TrimSpace(b.String()); s != want {
 			t.Errorf("logged %s", s)
 		}

@@ -41,7 +41,8 @@ func WithLease(d time.Duration) Option { return func(o *options) { o.lease = d }
 
 // WithRenewInterval sets the time between renewals, by default a third of the
 // lease. It must fit twice into the lease, and once into what is left of the lease
-// after drift and margin.
+// after drift and margin. Where it does not fit twice into that, renewals come every
+// third of it.
 func WithRenewInterval(d time.Duration) Option { return func(o *options) { o.renew = &d } }
 
 // WithDrift sets by how much the rates of this machine's clock and the backend's
@@ -83,9 +84,33 @@ func WithClock(c actor.Clock) Option { return func(o *options) { o.clock = c } }
 // maxLabel is the length of the longest label, in bytes.
 const maxLabel = 256
 
+// CheckOptions returns nil, or the error that [Open] would return for these options
+// whatever the store: a [*ParamsError] that names every broken rule. It is for
+// programs that would rather know before they open the store.
+func CheckOptions(opts ...Option) error {
+	_, _, broken := readOptions(opts)
+	return paramsError(broken)
+}
+
 // newOptions applies the options to the defaults and returns an error that names
 // every broken rule.
 func newOptions(store Store, opts []Option) (*options, session.Params, error) {
+	o, p, broken := readOptions(opts)
+	if store == nil {
+		broken = append(broken, errors.New("the store is nil; open one, for example with sqlite.Open"))
+	}
+	return o, p, paramsError(broken)
+}
+
+func paramsError(broken []error) error {
+	if len(broken) == 0 {
+		return nil
+	}
+	return &ParamsError{Broken: broken}
+}
+
+// readOptions applies the options to the defaults and returns every broken rule.
+func readOptions(opts []Option) (*options, session.Params, []error) {
 	o := &options{
 		lease:    DefaultLease,
 		label:    defaultLabel(),
@@ -102,15 +127,8 @@ func newOptions(store Store, opts []Option) (*options, session.Params, error) {
 		}
 		opt(o)
 	}
-	if store == nil {
-		broken = append(broken, errors.New("the store is nil; open one, for example with sqlite.Open"))
-	}
 	p := o.params()
-	broken = append(broken, o.validate(p)...)
-	if len(broken) > 0 {
-		return nil, session.Params{}, &ParamsError{Broken: broken}
-	}
-	return o, p, nil
+	return o, p, append(broken, o.validate(p)...)
 }
 
 // params derives what was not set. Nothing derives from a value that breaks a rule

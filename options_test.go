@@ -51,6 +51,9 @@ func TestOptionsNameEveryBrokenRule(t *testing.T) {
 			if !errors.As(err, &params) {
 				t.Fatalf("Open says %v", err)
 			}
+			if early := simba.CheckOptions(test.opts...); early == nil || early.Error() != err.Error() {
+				t.Errorf("CheckOptions says %v, and Open %v", early, err)
+			}
 			if len(params.Broken) != len(test.want) {
 				t.Errorf("%d broken rules, want %d: %v", len(params.Broken), len(test.want), err)
 			}
@@ -66,6 +69,14 @@ func TestOptionsNameEveryBrokenRule(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		})
+	}
+}
+
+func TestCheckOptionsAcceptsWhatOpenDoes(t *testing.T) {
+	for _, opts := range [][]simba.Option{nil, {simba.WithLease(time.Minute), simba.WithLabel("me")}} {
+		if err := simba.CheckOptions(opts...); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

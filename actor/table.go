@@ -81,7 +81,7 @@ func (t *Table[S, E]) checkReachable() {
 	reached := map[S]bool{t.initial: true}
 	for grown := true; grown; {
 		grown = false
-		for k, to := range t.next {
+		for k, to := range t.next { //simba:unordered it is repeated until nothing more is reached
 			if reached[k.from] && !reached[to] {
 				reached[to], grown = true, true
 			}

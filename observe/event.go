@@ -38,8 +38,9 @@ type (
 		Session   string
 		Remaining time.Duration // local validity
 	}
-	// SessionShortened says, once per session, that the backend granted so little
-	// that renewals go every Interval instead of every configured interval.
+	// SessionShortened says, once per session, that the backend granted less than it
+	// was asked for, and so little that renewals go every Interval instead of every
+	// configured interval.
 	SessionShortened struct {
 		Session  string
 		Asked    time.Duration // the lease that was asked for

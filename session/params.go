@@ -14,7 +14,8 @@ import (
 type Params struct {
 	// Lease is how long the backend keeps a session without a renewal.
 	Lease time.Duration
-	// RenewInterval is the time from one renewal to the next.
+	// RenewInterval is the time from one renewal to the next. If it does not fit twice
+	// into what can be relied on of a lease, they come more often.
 	RenewInterval time.Duration
 	// Drift is the largest relative difference between the rates of this
 	// machine's clock and the backend's, in [0, 0.5).

@@ -3,6 +3,7 @@ package session_test
 import (
 	"errors"
 	"math"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ func TestDefaults(t *testing.T) {
 		Lease: 15 * time.Second, RenewInterval: 5 * time.Second, Drift: 0.01, Margin: 50 * time.Millisecond,
 		RetryJitter: 2500 * time.Millisecond, MinBackoff: 100 * time.Millisecond,
 	})
-	for _, lease := range []time.Duration{100 * time.Millisecond, time.Second, 15 * time.Second, time.Hour, 1000 * 24 * time.Hour} {
+	for _, lease := range []time.Duration{100 * time.Millisecond, time.Second, 15 * time.Second, time.Hour, 1000 * 24 * time.Hour, math.MaxInt64 / 4} {
 		if err := session.Defaults(lease).Validate(); err != nil {
 			t.Errorf("the defaults for %v: %v", lease, err)
 		}
@@ -59,6 +60,18 @@ func TestValidate(t *testing.T) {
 			p.RenewInterval, p.MinBackoff, p.Margin = 8*time.Second, 9*time.Second, 10*time.Second
 		}),
 			[]string{"does not fit twice", "is longer than", "can be relied on for"}},
+		{"shortest lease", session.Params{Lease: 2, RenewInterval: 1, MinBackoff: 1}, nil},
+		{"a nanosecond", session.Params{Lease: 1, RenewInterval: 1, MinBackoff: 1},
+			[]string{"the renew interval 1ns does not fit twice into the lease 1ns; it must be at most 0s", "can be relied on for 1ns"}},
+		{"shortest lease and any drift", session.Params{Lease: 2, RenewInterval: 1, MinBackoff: 1, Drift: 1e-9}, []string{"can be relied on for 1ns"}},
+		{"shortest lease and any margin", session.Params{Lease: 2, RenewInterval: 1, MinBackoff: 1, Margin: 1}, []string{"can be relied on for 1ns"}},
+		{"largest drift", session.Params{Lease: 3, RenewInterval: 1, MinBackoff: 1, Drift: math.Nextafter(0.5, 0)}, []string{"can be relied on for 1ns"}},
+		{"largest drift and a lease of four", session.Params{Lease: 4, RenewInterval: 1, MinBackoff: 1, Drift: math.Nextafter(0.5, 0)}, nil},
+		{"longest lease and interval", session.Params{Lease: most / 4, RenewInterval: most / 8, MinBackoff: most / 8, RetryJitter: most / 4}, nil},
+		{"longest lease, largest drift", session.Params{Lease: most / 4, RenewInterval: most / 8, MinBackoff: 1, Drift: math.Nextafter(0.5, 0)},
+			[]string{"which must be more than the renew interval"}},
+		{"longest lease and margin", session.Params{Lease: most / 4, RenewInterval: 1, MinBackoff: 1, Margin: most}, []string{"can be relied on for 0s"}},
+		{"too long a jitter", set(func(p *session.Params) { p.RetryJitter = most/4 + 1 }), []string{"the retry jitter is"}},
 		{"longest lease", set(func(p *session.Params) { p.Lease = most / 4 }), nil},
 		{"too long a lease", set(func(p *session.Params) { p.Lease = most/4 + 1 }), []string{"it must be above zero and at most"}},
 	} {
@@ -104,10 +117,19 @@ func TestValidateExactly(t *testing.T) {
 		}
 		ok := p.Lease > 0 && p.Lease <= math.MaxInt64/4 && p.RenewInterval > 0 && p.MinBackoff > 0 && p.Margin >= 0 &&
 			p.RetryJitter >= 0 && p.RetryJitter <= math.MaxInt64/4 && p.Drift >= 0 && p.Drift < 0.5 &&
-			p.RenewInterval <= p.Lease/2 && p.MinBackoff <= p.RenewInterval &&
-			p.Bound().Local(p.Lease) > p.RenewInterval
+			p.RenewInterval <= p.Lease/2 && p.MinBackoff <= p.RenewInterval && outlasts(p, ppb)
 		if err := p.Validate(); (err == nil) != ok {
 			t.Fatalf("%+v: %v, want it to be accepted: %v", p, err, ok)
 		}
 	})
+}
+
+// outlasts says, in integers without bounds, whether what can be relied on of a lease
+// is longer than the renew interval.
+func outlasts(p session.Params, ppb int64) bool {
+	const billion = 1_000_000_000
+	local := new(big.Int).Mul(big.NewInt(int64(p.Lease)), big.NewInt(billion-ppb))
+	local.Div(local, big.NewInt(billion)) // which rounds down
+	local.Sub(local, big.NewInt(int64(p.Margin)))
+	return local.Cmp(big.NewInt(int64(p.RenewInterval))) > 0
 }

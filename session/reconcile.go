@@ -29,7 +29,7 @@ func (s *session) endMissing(ctx actor.Context, leases []backend.Lease, seq uint
 		listed[l.Name] = l.Token
 	}
 	var missing []*held
-	for name, h := range s.held {
+	for name, h := range s.held { //simba:unordered what is missing is sorted below
 		if h.since < seq && listed[name] != h.term.Token() {
 			missing = append(missing, h)
 			delete(s.held, name)

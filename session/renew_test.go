@@ -3,6 +3,7 @@ package session_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -468,6 +469,9 @@ func TestTwoRenewalsJustFit(t *testing.T) {
 		// (6 s + 2 x 200 ms + 100 ms) / 0.9, up to the next nanosecond that can be granted
 		{7222222223, 3 * time.Second},
 		{7222222222, 6399999999 / 3},
+		// A third of the one nanosecond that is left, which must not become none at all.
+		{111111113, 1},
+		{math.MaxInt64, 3 * time.Second},
 	} {
 		r := newRig(t, params)
 		r.open(tt.granted)
@@ -497,6 +501,24 @@ func TestOneLostRenewal(t *testing.T) {
 			}
 		}
 	}
+}
+
+// R49: a renew interval of half the lease never fits twice into what can be relied on
+// of it. Renewals come more often then, but the backend has shortened nothing, and
+// nobody is told that it has, before it does.
+func TestIntervalTooLongForAFullLease(t *testing.T) {
+	p := params
+	p.RenewInterval = p.Lease / 2
+	r := newRig(t, p)
+	r.open(p.Lease)
+	check(t, "interval", r.view.Load().Interval, local/3)
+	if short := eventsOf[observe.SessionShortened](r); len(short) != 0 {
+		t.Errorf("the whole lease was granted, and yet: %+v", short)
+	}
+	r.RunFor(local / 3)
+	m := take[*backend.RenewRequest](r)
+	r.tell(&backend.RenewAnswer{ID: m.ID, Renewal: backend.Renewal{Remaining: p.Lease - 1}})
+	check(t, "shortened", len(eventsOf[observe.SessionShortened](r)), 1)
 }
 
 // A machine that wakes after the deadline finds many timers due. Whichever is first,

@@ -116,7 +116,7 @@ func (s *session) unwatch(ctx actor.Context, name string, watcher actor.Ref) {
 
 // unwatchAll is for the end of the session.
 func (s *session) unwatchAll(ctx actor.Context) {
-	for name, watchers := range s.watching.watchers {
+	for name, watchers := range s.watching.watchers { //simba:unordered it only counts
 		for range watchers {
 			s.countDown(name)
 		}

@@ -14,6 +14,7 @@ import (
 
 func TestLocalIsExactToTheNanosecond(t *testing.T) {
 	const ms, longest = time.Millisecond, time.Duration(math.MaxInt64)
+	half, least := math.Nextafter(0.5, 0), math.SmallestNonzeroFloat64 // the ends of what drift may be
 	tests := []struct {
 		remaining time.Duration
 		drift     float64
@@ -48,6 +49,24 @@ func TestLocalIsExactToTheNanosecond(t *testing.T) {
 		{longest, 0, longest, 0},
 		{longest, 0.01, 50 * ms, 9131138316436228048},
 		{longest, 0.499999999, 0, 4611686027650759940},
+		{longest, half, 0, longest / 2},
+		{longest - 1, half, 0, longest / 2},
+		{longest, half, longest, -longest/2 - 1},
+		{longest, least, 0, longest},
+		{longest, 1e-9, 0, 9223372027631403770},
+
+		// Leases of a nanosecond or two, and margins above the lease.
+		{1, 0, 0, 1},
+		{1, least, 0, 1},
+		{1, half, 0, 0},
+		{2, half, 0, 1},
+		{3, half, 0, 1},
+		{1, 0, 1, 0},
+		{1, 0, 2, -1},
+		{1, half, 1, -1},
+		{1, half, longest, -longest},
+		{math.MinInt64, half, longest, -longest},
+		{time.Second, half, time.Second, -500 * ms},
 	}
 	for _, test := range tests {
 		b := term.Bound{Drift: test.drift, Margin: test.margin}
@@ -98,22 +117,44 @@ func TestLocalNeverPromisesMoreThanTheFormula(t *testing.T) {
 }
 
 func TestDeadlineCountsFromWhenTheRequestWasSent(t *testing.T) {
-	b := term.Bound{Drift: 0.01, Margin: 50 * time.Millisecond}
+	const longest = time.Duration(math.MaxInt64)
+	usual := term.Bound{Drift: 0.01, Margin: 50 * time.Millisecond}
+	exact, distrustful := term.Bound{}, term.Bound{Drift: 0.01, Margin: longest}
 	tests := []struct {
+		b         term.Bound
 		sentAt    actor.Instant
 		remaining time.Duration
 		want      actor.Instant
 	}{
-		{0, 15 * time.Second, 14_800_000_000},
-		{1_000, 15 * time.Second, 14_800_001_000},
-		{-1_000, 15 * time.Second, 14_799_999_000},
-		{1_000, 0, 1_000 - 50_000_000},
-		{actor.MaxInstant - 5, 15 * time.Second, actor.MaxInstant},
-		{actor.MinInstant, 0, actor.MinInstant},
+		{usual, 0, 15 * time.Second, 14_800_000_000},
+		{usual, 1_000, 15 * time.Second, 14_800_001_000},
+		{usual, -1_000, 15 * time.Second, 14_799_999_000},
+		{usual, 1_000, 0, 1_000 - 50_000_000},
+
+		// The ends of the time line: a deadline saturates at them, and never wraps.
+		{usual, actor.MaxInstant - 5, 15 * time.Second, actor.MaxInstant},
+		{usual, actor.MaxInstant - 14_800_000_001, 15 * time.Second, actor.MaxInstant - 1},
+		{usual, actor.MaxInstant, 0, actor.MaxInstant - 50_000_000},
+		{usual, actor.MinInstant, 0, actor.MinInstant},
+		{usual, actor.MinInstant + 50_000_001, 0, actor.MinInstant + 1},
+		{usual, actor.MinInstant, 15 * time.Second, actor.MinInstant + 14_800_000_000},
+		{exact, 0, longest, actor.MaxInstant},
+		{exact, 1, longest, actor.MaxInstant},
+		{exact, -1, longest, actor.MaxInstant - 1},
+		{exact, actor.MinInstant, longest, -1},
+		{exact, actor.MaxInstant, longest, actor.MaxInstant},
+		{exact, actor.MaxInstant, 1, actor.MaxInstant},
+		{exact, actor.MaxInstant - 1, 1, actor.MaxInstant},
+		{exact, 0, math.MinInt64, 0},
+		{distrustful, 0, 15 * time.Second, 14_850_000_000 - actor.MaxInstant},
+		{distrustful, -1, 0, actor.MinInstant},
+		{distrustful, -2, 0, actor.MinInstant},
+		{distrustful, actor.MinInstant, 15 * time.Second, actor.MinInstant},
+		{distrustful, actor.MaxInstant, 0, 0},
 	}
 	for _, test := range tests {
-		if got := b.Deadline(test.sentAt, test.remaining); got != test.want {
-			t.Errorf("Deadline(%d, %v) is %d, want %d", test.sentAt, test.remaining, got, test.want)
+		if got := test.b.Deadline(test.sentAt, test.remaining); got != test.want {
+			t.Errorf("Deadline(%d, %d) of %+v is %d, want %d", test.sentAt, test.remaining, test.b, got, test.want)
 		}
 	}
 }

@@ -3,11 +3,14 @@ module github.com/simba-go/simba/tools
 go 1.26.0
 
 tool (
+	github.com/simba-go/simba/tools/deterministic
 	github.com/simba-go/simba/tools/documented
 	github.com/simba-go/simba/tools/floors
 	golang.org/x/perf/cmd/benchstat
 	honnef.co/go/tools/cmd/staticcheck
 )
+
+require golang.org/x/tools v0.51.0
 
 require (
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect
@@ -16,6 +19,5 @@ require (
 	golang.org/x/mod v0.41.0 // indirect
 	golang.org/x/perf v0.0.0-20260908200009-22c9c6c9d4da // indirect
 	golang.org/x/sync v0.23.0 // indirect
-	golang.org/x/tools v0.51.0 // indirect
 	honnef.co/go/tools v0.8.2 // indirect
 )

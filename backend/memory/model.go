@@ -170,8 +170,8 @@ func (m *Model) sweep(now actor.Instant) {
 	if len(m.sessions) < m.sweepAt {
 		return
 	}
-	for _, s := range m.sessions {
-		m.alive(now, s) // which forgets it; the order does not matter
+	for _, s := range m.sessions { //simba:unordered each is judged by itself
+		m.alive(now, s) // which forgets it
 	}
 	m.sweepAt = max(minSweep, 2*len(m.sessions))
 }

@@ -27,26 +27,39 @@ var errPrivate = usagef("memory: is gone with this process, and no other process
 
 // connectShared is connect to a store that other processes can see.
 func (a *app) connectShared(ctx context.Context) (*connection, error) {
-	url, err := a.global.backendURL()
+	s, url, err := a.chosen()
 	if err != nil {
 		return nil, err
 	}
-	if s, err := schemeOf(url); err == nil && s.private {
+	if s.private {
 		return nil, errPrivate
 	}
-	return a.connect(ctx)
+	return a.open(ctx, s, url)
 }
 
 // connect opens the user's store, and a client of it.
 func (a *app) connect(ctx context.Context) (*connection, error) {
-	url, err := a.global.backendURL()
+	s, url, err := a.chosen()
 	if err != nil {
 		return nil, err
 	}
-	s, err := schemeOf(url)
-	if err != nil {
-		return nil, err
+	return a.open(ctx, s, url)
+}
+
+// chosen is the store that the user wants. It looks at the other flags first: opening
+// a store may create it, and may take its time.
+func (a *app) chosen() (s scheme, url string, err error) {
+	if err := simba.CheckOptions(a.global.options()...); err != nil {
+		return scheme{}, "", err
 	}
+	if url, err = a.global.backendURL(); err != nil {
+		return scheme{}, "", err
+	}
+	s, err = schemeOf(url)
+	return s, url, err
+}
+
+func (a *app) open(ctx context.Context, s scheme, url string) (*connection, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, errPatience)
 	defer cancel()
 	store, closeStore, err := s.open(ctx, url)

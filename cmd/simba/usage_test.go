@@ -74,6 +74,10 @@ func TestMistakes(t *testing.T) {
 
 		{"status --backend sqlite:/no/such/folder/x", 69, `sqlite: /no/such/folder/x: the folder does not exist; ...`},
 		{"lock x --backend sqlite:/etc/passwd -- true", 69, `sqlite: /etc/passwd: the file is not an SQLite database; choose another path, or move it away ...`},
+		// Before the store is opened, or even looked for.
+		{"status --lease 0s --backend sqlite:/no/such/folder/x", 64, `invalid parameters: the lease is 0s; it must be above zero ...`},
+		{"lock x --lease 5s --margin 4s --backend sqlite:/no/such/folder/x -- true", 64, `invalid parameters: a lease of 5s with drift 0.01 and margin 4s can be relied on for ...`},
+		{"run x --id= --backend nonsense -- true", 64, `invalid parameters: the label has 0 bytes; it must have 1 to 256`},
 		{"run x -- no-such-command", 127, `command "no-such-command" not found in PATH: check the spelling, or give its path`},
 		{"lock x -- /etc/passwd", 126, `command "/etc/passwd" cannot be executed: permission denied; is its executable bit set?`},
 	} {

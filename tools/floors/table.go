@@ -35,7 +35,7 @@ var floors = []floor{
 
 	{pkg: "sim", core: true, project: "actor term observe backend backend/memory session election lock task"},
 	{pkg: "sim/swarm", core: true, project: "actor term observe backend session election sim"},
-	{pkg: "props_test", tests: "sim/swarm"},
+	{pkg: "props_test", tests: "actor backend session sim/swarm"},
 
 	{pkg: "docs", tests: "session election lock"},
 	{pkg: ".", core: true, project: "actor term observe backend session election lock task", tests: "backend/sqlite"},

@@ -1,0 +1,3 @@
+package edges
+
+func fine() {}

@@ -1,0 +1,7 @@
+// Package unlisted is not checked.
+package unlisted
+
+import "time"
+
+// F reads the clock.
+func F() { time.Now() }

@@ -1,0 +1,5 @@
+// Package housing is of another module.
+package housing
+
+// F does nothing.
+func F() {}
