@@ -47,6 +47,7 @@ type Decisions []Decision
 
 // Recording is a [Chooser] that remembers the decisions of another one.
 type Recording struct {
+	// Decisions are those that were made so far.
 	Decisions Decisions
 	// Choices counts all choices, also the calm ones.
 	Choices int

@@ -79,7 +79,7 @@ func (c *Client) Closing() bool { return c.closing }
 
 // WorksForEver reports whether a task runs that will never return.
 func (c *Client) WorksForEver() bool {
-	for ref := range c.Node.actors { //simba:unordered one is enough
+	for ref := range c.Node.actors {
 		if h, ok := ref.behavior.(*Host); ok && h.running != nil && h.work.Deaf && h.work.Lasts == 0 {
 			return true
 		}

@@ -23,10 +23,10 @@ type Script struct {
 
 // Call is one run of a callback. The zero value takes no time.
 type Call struct {
-	Lasts  time.Duration
-	Inline bool   // on the engine's own step, without a detour
-	Panics bool   // instead of a return
-	Then   func() // what it does first, calls from inside, if any
+	Lasts  time.Duration // until it returns
+	Inline bool          // on the engine's own step, without a detour
+	Panics bool          // instead of a return
+	Then   func()        // what it does first, calls from inside, if any
 }
 
 // Work is one run of a task.

@@ -8,7 +8,7 @@ import (
 // Invariant is a rule that must always hold in a world. "At once" means at one
 // instant of the world's true time.
 type Invariant struct {
-	Number int
+	Number int    // in the project's list of rules that must always hold
 	Name   string // a few words
 	Says   string // a sentence
 }
@@ -60,8 +60,8 @@ func Invariants() []Invariant {
 type Violation struct {
 	Invariant
 	At   time.Duration // true time since the world began
-	Step uint64
-	What string // happened, in a sentence
+	Step uint64        // the number of messages and timers that actors had handled
+	What string        // happened, in a sentence
 }
 
 // Error says which invariant does not hold, when, and why.

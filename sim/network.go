@@ -15,7 +15,8 @@ type Weather struct {
 	// Lose: one in so many messages is lost, arrives twice, or takes as long as
 	// Stall says; none for zero.
 	Lose, Double, Late int64
-	Stall              Distribution
+	// Stall is how long late messages take.
+	Stall Distribution
 }
 
 // Net is a [Network] with a Weather, whose faults are drawn from the world's chooser.

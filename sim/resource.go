@@ -5,8 +5,8 @@ import "github.com/simba-go/simba/actor"
 // Write is what a task sends to the protected resource: something to be done under
 // its fencing token.
 type Write struct {
-	Name  string
-	Token uint64
+	Name  string // of the lease
+	Token uint64 // of the term
 }
 
 // resource is what leases are there to protect. With checks it refuses a token that

@@ -168,7 +168,7 @@ func (m *Monitor) lookAtStore() {
 
 // loseData is the end of all that the books say, but for the tokens.
 func (m *Monitor) loseData() {
-	for _, b := range m.store.sessions { //simba:unordered all of them
+	for _, b := range m.store.sessions {
 		b.lost = true
 	}
 	m.forsake(func(*watched) bool { return true })

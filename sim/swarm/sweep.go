@@ -15,7 +15,8 @@ import (
 // Sweep runs the worlds of many seeds, several at once, and looks for one that does
 // not hold. The zero value runs none.
 type Sweep struct {
-	From, Seeds uint64
+	From  uint64 // the first seed
+	Seeds uint64 // how many there are
 	// Workers is how many worlds run at once; as many as there are processors for
 	// zero.
 	Workers int
@@ -25,10 +26,10 @@ type Sweep struct {
 
 // Found is what a sweep found.
 type Found struct {
-	Seeds   uint64 // worlds that lived
-	Events  uint64 // messages and timers that actors handled in them
-	Virtual time.Duration
-	Met     sim.Counts
+	Seeds   uint64        // worlds that lived
+	Events  uint64        // messages and timers that actors handled in them
+	Virtual time.Duration // that passed in them, in all
+	Met     sim.Counts    // situations
 	// Failure is the failure with the least seed, nil if there was none. Worlds of
 	// greater seeds may not have been run then.
 	Failure *Failure
@@ -36,14 +37,14 @@ type Found struct {
 
 // Failure is a world in which something does not hold.
 type Failure struct {
-	Seed uint64
-	Err  error // a [*sim.Violation] or a [*DivergedError]
+	Seed uint64 // of the world
+	Err  error  // a [*sim.Violation] or a [*DivergedError]
 }
 
 // DivergedError says that a seed took two courses: something in it depends on more
 // than the seed.
 type DivergedError struct {
-	Seed          uint64
+	Seed          uint64 // of the world
 	First, Second uint64 // the hashes
 }
 

@@ -34,7 +34,7 @@ var floors = []floor{
 	{pkg: "task", core: true, project: "actor term observe backend session election"},
 
 	{pkg: "sim", core: true, project: "actor term observe backend backend/memory session election lock task"},
-	{pkg: "sim/swarm", core: true, project: "actor term observe backend session election sim"},
+	{pkg: "sim/swarm", core: true, project: "actor term observe backend backend/memory session election sim"},
 	{pkg: "props_test", tests: "actor backend session sim/swarm"},
 
 	{pkg: "docs", tests: "session election lock"},
@@ -44,6 +44,7 @@ var floors = []floor{
 	{pkg: "cmd/simba", project: ". backend/memory backend/sqlite cmd/simba/internal/child cmd/simba/internal/tty",
 		outside: "github.com/spf13/cobra github.com/spf13/pflag", tests: "backend"},
 	{pkg: "cmd/simba-sim/internal/report", project: "sim"},
+	{pkg: "cmd/simba-sim", project: "sim sim/swarm cmd/simba-sim/internal/report", outside: "github.com/spf13/cobra"},
 }
 
 // What every test may import on top of what its package may.
