@@ -70,7 +70,7 @@ func check(root string, h house) ([]string, error) {
 		}
 		needed = append(needed, action.Result.([]string)...)
 	}
-	problems = append(problems, misplaced(h, written(module), built(root, pkgs), needed)...)
+	problems = append(problems, misplaced(h, sourceFiles(module), builtFiles(root, pkgs), needed)...)
 	slices.Sort(problems)
 	return problems, nil
 }

@@ -43,8 +43,8 @@ func (h house) edges() []string {
 	return names
 }
 
-// written are the files of the module, for whatever system, without tests.
-func written(module *source.Module) []string {
+// sourceFiles are the files of the module, for whatever system, without tests.
+func sourceFiles(module *source.Module) []string {
 	var names []string
 	for _, pkg := range module.Packages {
 		for _, file := range pkg.Files {
@@ -56,8 +56,8 @@ func written(module *source.Module) []string {
 	return names
 }
 
-// built are the files of the packages that this system builds.
-func built(root string, pkgs []*packages.Package) []string {
+// builtFiles are the files of the packages that this system builds.
+func builtFiles(root string, pkgs []*packages.Package) []string {
 	var names []string
 	for _, pkg := range pkgs {
 		for _, file := range pkg.CompiledGoFiles {

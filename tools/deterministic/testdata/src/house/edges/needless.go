@@ -1,3 +1,3 @@
 package edges
 
-func fine() {}
+func fine() { fine() }

@@ -43,6 +43,7 @@ func change() {
 	var local counter
 	local.n = total + table[0] + one.get()
 	local.inc()
+	pointer.inc() // a table is behind a pointer as well, and never changes
 	list := list
 	list[1] = 5
 	_ = &list
