@@ -17,7 +17,7 @@ help: ## list these commands
 demo: ## watch a leader be killed and another take over
 	go run ./cmd/simba demo
 
-test: ## run every test under the race detector, setting up what the tests need
+test: ## run every test under the race detector, and 10,000 simulated worlds, setting up what they need
 	@.ci/test
 
 check: gofmt vet staticcheck tidy floors deterministic documented ## run every static check, from gofmt to documented
