@@ -140,7 +140,8 @@ func (m *Monitor) lookAtTerms(w *nodeWatch) {
 func (m *Monitor) Look() {
 	for _, w := range m.order {
 		for _, t := range w.terms {
-			if !t.gone && t.term.Valid() != t.valid() {
+			valid := t.valid() // before the term latches that it is not
+			if !t.gone && t.term.Valid() != valid {
 				m.violate(EndedIsOver, "%s should be valid until %v by the clock, and says that it is valid at %v: %v",
 					termOf(t.term), time.Duration(term.Until(t.term)), time.Duration(w.node.Now()), t.term.Valid())
 			}
