@@ -162,3 +162,27 @@ func TestMonitorWatchesWhatRenewalsEnd(t *testing.T) {
 		}, sim.Invariant{}},
 	})
 }
+
+// TestAnswerWaitsWhileTheRateChanges: an answer that has arrived in time is heard when
+// its process goes on, whatever has become of the clock meanwhile.
+func TestAnswerWaitsWhileTheRateChanges(t *testing.T) {
+	l := newInsider()
+	_, tm := l.leads(sim.Script{})
+	l.Net.Weather.Delay = sim.Constant(10 * time.Millisecond)
+	renewed := false
+	l.OnSend(func(_, _ actor.Ref, msg actor.Message) {
+		_, ok := msg.(*backend.RenewRequest)
+		renewed = renewed || ok
+	})
+	l.RunUntil(params.RenewInterval, func() bool { return renewed })
+	l.client.Pause()
+	l.RemoveLease("x")
+	l.RunFor(params.RenewInterval + time.Second)
+	l.client.SetRate(1.005)
+	l.RunFor(time.Second)
+	l.client.Resume()
+	l.RunFor(0)
+	if err := l.Err(); err != nil || tm.Reason() != term.TakenOver {
+		t.Errorf("the term has ended with %v: %v", tm.Reason(), err)
+	}
+}
