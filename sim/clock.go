@@ -40,7 +40,7 @@ func (c clock) set(t actor.Instant, rate uint64) clock {
 }
 
 // scale returns (d x num + add) / den, and the remainder. It saturates, and is zero
-// for a negative d. Add is above -den.
+// for a negative d. Add is above -num.
 func scale(d time.Duration, num, den uint64, add int64) (time.Duration, uint64) {
 	if d <= 0 {
 		return 0, 0

@@ -24,11 +24,26 @@ type Node struct {
 // sleep.
 type machine struct {
 	clock  clock
-	past   []clock // what it went by before, in order
+	past   []clock // what it was before it was set
 	nodes  []*Node
 	asleep bool
 	since  actor.Instant // of true time
-	slept  time.Duration // in all, by the clock
+	slept  time.Duration // in all, by the clock: what timers do not count, and so its jumps too
+}
+
+// set makes the clock go on as another one.
+func (m *machine) set(c clock) {
+	m.past = append(m.past, m.clock)
+	m.clock = c
+}
+
+// at returns what the clock read at a true instant that has passed.
+func (m *machine) at(t actor.Instant) actor.Instant {
+	c := m.clock
+	for i := len(m.past); i > 0 && t < c.epoch; i-- {
+		c = m.past[i-1]
+	}
+	return c.at(t)
 }
 
 // NewNode adds a machine with one node, whose clock reads offset now, and advances
@@ -70,13 +85,9 @@ func (n *Node) Now() actor.Instant { return n.machine.clock.at(n.world.now) }
 func (n *Node) awake() actor.Instant { return n.Now().Add(-n.machine.slept) }
 
 // arrival is what that clock read when the message arrived that an actor of the node
-// handles now, or less, if the machine has slept since.
+// handles now, or less: if the machine has slept or its clock jumped since.
 func (n *Node) arrival() actor.Instant {
-	c := n.machine.clock
-	for i := len(n.machine.past) - 1; i >= 0 && n.world.came < c.epoch; i-- {
-		c = n.machine.past[i]
-	}
-	return c.at(n.world.came).Add(-n.machine.slept)
+	return n.machine.at(n.world.came).Add(-n.machine.slept)
 }
 
 // when returns the first true instant at which the node's clock has advanced by d.
@@ -130,7 +141,7 @@ func (n *Node) Wake() {
 	}
 	m.asleep = false
 	slept := w.now.Sub(m.since)
-	m.slept += m.clock.at(w.now).Sub(m.clock.at(m.since))
+	m.slept += n.Now().Sub(m.at(m.since))
 	late := func(s *slot) {
 		if s.timer && !s.taken && s.to.node.machine == m && s.at >= m.since {
 			s.at = s.at.Add(slept)
@@ -172,8 +183,7 @@ func (n *Node) SetRate(rate float64) {
 	}
 	w.fault(n.name, "rate", "the clock goes on at the rate %v", rate)
 	old := m.clock
-	m.past = append(m.past, old)
-	m.clock = old.set(w.now, perSecond(n.name, rate))
+	m.set(old.set(w.now, perSecond(n.name, rate)))
 	for i := range w.queue {
 		if s := &w.queue[i]; s.timer && !s.taken && s.to.node.machine == m {
 			s.at = max(w.now, m.clock.when(old.at(s.at)))
@@ -190,10 +200,13 @@ func (n *Node) Jump(d time.Duration) {
 		panic(fmt.Sprintf("sim: the clock of %s is to jump by %v; it must not go back", n.name, d))
 	}
 	n.world.fault(n.name, "jumped", "the clock jumps ahead by %v", d)
-	c := &n.machine.clock
-	n.machine.past = append(n.machine.past, *c)
-	*c = c.set(n.world.now, c.rate)
+	m := n.machine
+	c := m.clock.set(n.world.now, m.clock.rate)
 	c.origin = c.origin.Add(d)
+	m.set(c)
+	if !m.asleep { // or waking up counts it
+		m.slept += d
+	}
 }
 
 // Crash ends the node's actors without a word. It can be used again at once, like

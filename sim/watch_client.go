@@ -17,6 +17,7 @@ type nodeWatch struct {
 	node   *Node
 	client *Client // nil for actors of a test
 	terms  []*watched
+	named  map[string][]*watched // the same, by name
 
 	// The session.
 	session   string
@@ -93,7 +94,7 @@ func (w *nodeWatch) restart(c *Client) {
 		t.running, t.gone = false, true
 	}
 	*w = nodeWatch{
-		node: w.node, client: c,
+		node: w.node, client: c, named: make(map[string][]*watched),
 		over: make(map[string]bool), expired: make(map[string]bool), told: make(map[string]bool), deadlines: make(map[string]actor.Instant),
 		calls: make(map[uint64]attempt), attempts: make(map[string]flight), joined: make(map[string]session.Join),
 		wanted: make(map[string]uint64), released: make(map[string]uint64), actors: make(map[actor.Ref]*actorWatch),
@@ -110,8 +111,8 @@ func (w *nodeWatch) actor(ref actor.Ref) *actorWatch {
 }
 
 func (w *nodeWatch) term(name string, token uint64) *watched {
-	for _, t := range w.terms {
-		if t.token == token && t.term.Name() == name {
+	for _, t := range w.named[name] {
+		if t.token == token {
 			return t
 		}
 	}
@@ -119,7 +120,7 @@ func (w *nodeWatch) term(name string, token uint64) *watched {
 }
 
 func (w *nodeWatch) find(term *term.Term) *watched {
-	for _, t := range w.terms {
+	for _, t := range w.named[term.Name()] {
 		if t.term == term {
 			return t
 		}

@@ -75,15 +75,26 @@ func (m *Monitor) begun(w *nodeWatch, owner actor.Ref, t *term.Term) {
 		return !t.running && !t.valid() && (t.gone || t.reason != term.None)
 	})
 	n.terms = append(n.terms, next)
-	w.terms = slices.DeleteFunc(w.terms, func(t *watched) bool {
-		if t.term.Name() != next.term.Name() || t.reason == term.None || t.running {
-			return false
-		}
-		m.unchanged(t)
-		return true
-	})
+	m.forget(w, t.Name())
 	w.terms = append(w.terms, next)
+	w.named[t.Name()] = append(w.named[t.Name()], next)
 	m.alone(n, next)
+}
+
+// forget drops the terms of a name that are over. There may be many of other names.
+func (m *Monitor) forget(w *nodeWatch, name string) {
+	over := func(t *watched) bool { return t.reason != term.None && !t.running }
+	dropped := false
+	for _, t := range w.named[name] {
+		if over(t) {
+			m.unchanged(t)
+			dropped = true
+		}
+	}
+	if dropped {
+		w.terms = slices.DeleteFunc(w.terms, func(t *watched) bool { return t.term.Name() == name && over(t) })
+		w.named[name] = slices.DeleteFunc(w.named[name], over)
+	}
 }
 
 // unchanged: what a term has said of itself stays true, also after the next one of
@@ -140,7 +151,8 @@ func (m *Monitor) lookAtTerms(w *nodeWatch) {
 func (m *Monitor) Look() {
 	for _, w := range m.order {
 		for _, t := range w.terms {
-			if !t.gone && t.term.Valid() != t.valid() {
+			valid := t.valid() // before the term latches that it is not
+			if !t.gone && t.term.Valid() != valid {
 				m.violate(EndedIsOver, "%s should be valid until %v by the clock, and says that it is valid at %v: %v",
 					termOf(t.term), time.Duration(term.Until(t.term)), time.Duration(w.node.Now()), t.term.Valid())
 			}
