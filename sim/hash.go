@@ -28,13 +28,31 @@ func (h *hash) number(x uint64) {
 	h.sum = hi ^ lo ^ bits.RotateLeft64(h.sum, 23)
 }
 
-// text mixes s in, or enough of it: of a session's id, its first characters say all.
+// text mixes s in.
 func (h *hash) text(s string) {
 	x := uint64(len(s))
-	for i := range min(len(s), 24) {
+	for i := range len(s) {
 		x = x*0x100000001b3 ^ uint64(s[i])
 	}
 	h.number(x)
+}
+
+// id mixes the id of a session in: its first characters say all.
+func (h *hash) id(s string) { h.text(s[:min(len(s), 24)]) }
+
+func (h *hash) texts(ss []string) {
+	h.number(uint64(len(ss)))
+	for _, s := range ss {
+		h.text(s)
+	}
+}
+
+func (h *hash) flag(b bool) {
+	if b {
+		h.number(1)
+	} else {
+		h.number(0)
+	}
 }
 
 func (h *hash) err(err error) {
@@ -51,6 +69,7 @@ func (h *hash) terms(ts ...*term.Term) {
 }
 
 func (h *hash) leases(ls []backend.Lease) {
+	h.number(uint64(len(ls)))
 	for _, l := range ls {
 		h.text(l.Name)
 		h.number(l.Token)
@@ -84,14 +103,15 @@ func (h *hash) message(msg actor.Message) {
 	case *backend.OpenAnswer:
 		h.number(3)
 		h.number(m.ID)
-		h.text(m.Grant.Session)
+		h.id(m.Grant.Session)
 		h.number(uint64(m.Grant.Remaining))
 		h.err(m.Err)
 	case *backend.RenewRequest:
 		h.number(4)
 		h.number(m.ID)
-		h.text(m.Session)
+		h.id(m.Session)
 		h.number(m.Known)
+		h.flag(m.Full)
 	case *backend.RenewAnswer:
 		h.number(5)
 		h.number(m.ID)
@@ -102,23 +122,23 @@ func (h *hash) message(msg actor.Message) {
 	case *backend.AcquireRequest:
 		h.number(6)
 		h.number(m.ID)
-		h.text(m.Session)
-		for _, name := range m.Names {
-			h.text(name)
-		}
+		h.id(m.Session)
+		h.texts(m.Names)
+		h.flag(m.All)
 	case *backend.AcquireAnswer:
 		h.number(7)
 		h.number(m.ID)
 		for _, o := range m.Outcomes {
 			h.text(o.Name)
+			h.flag(o.Won)
 			h.number(o.Token)
-			h.text(o.Holder.Session)
+			h.id(o.Holder.Session)
 		}
 		h.err(m.Err)
 	case *backend.ReleaseRequest:
 		h.number(8)
 		h.number(m.ID)
-		h.text(m.Session)
+		h.id(m.Session)
 		h.leases(m.Leases)
 	case *backend.ReleaseAnswer:
 		h.number(9)
@@ -126,9 +146,7 @@ func (h *hash) message(msg actor.Message) {
 		h.err(m.Err)
 	case *backend.Vacated:
 		h.number(10)
-		for _, name := range m.Names {
-			h.text(name)
-		}
+		h.texts(m.Names)
 	case session.Won:
 		h.number(11)
 		h.number(m.Candidacy)
@@ -157,6 +175,38 @@ func (h *hash) message(msg actor.Message) {
 		h.number(m.Token)
 	default:
 		h.kind(msg)
+		h.rare(msg)
+	}
+}
+
+// rare mixes in what the less frequent kinds say.
+func (h *hash) rare(msg actor.Message) {
+	switch m := msg.(type) {
+	case *backend.CloseRequest:
+		h.number(m.ID)
+		h.id(m.Session)
+	case *backend.CloseAnswer:
+		h.number(m.ID)
+		h.err(m.Err)
+	case *backend.WatchRequest:
+		h.texts(m.Add)
+		h.texts(m.Remove)
+	case session.Settled:
+		h.terms(m.Term)
+	case election.RunElected:
+		h.terms(m.Term)
+	case election.RunRevoked:
+		h.number(uint64(m.Reason))
+		h.terms(m.Term)
+	case election.CancelTask:
+		h.number(uint64(m.Reason))
+		h.terms(m.Term)
+	case election.CallbackDone:
+		h.terms(m.Term)
+		h.err(m.Err)
+	case election.CallbackRefused:
+		h.terms(m.Term)
+		h.err(m.Err)
 	}
 }
 
