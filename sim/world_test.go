@@ -123,57 +123,6 @@ func TestLag(t *testing.T) {
 	}
 }
 
-func TestNetwork(t *testing.T) {
-	send := func(count int, prepare func(net *sim.Net, a, b *sim.Node)) []int {
-		w := sim.NewWorld(sim.Random(1))
-		net := w.NewNet()
-		a, b := w.NewNode("a", 0, 1), w.NewNode("b", 0, 1)
-		prepare(net, a, b)
-		var got []int
-		to := b.Spawn("to", actor.BehaviorFunc(func(_ actor.Context, msg actor.Message) {
-			if i, ok := msg.(int); ok {
-				got = append(got, i)
-			}
-		}))
-		a.Spawn("from", on(&recorder{}, func(ctx actor.Context) {
-			for i := range count {
-				ctx.Send(to, i)
-			}
-		}))
-		w.RunFor(time.Second)
-		return got
-	}
-	if got := send(100, func(*sim.Net, *sim.Node, *sim.Node) {}); len(got) != 100 || !slices.IsSorted(got) {
-		t.Errorf("a perfect network delivers %v", got)
-	}
-	if got := send(1000, func(net *sim.Net, _, _ *sim.Node) { net.Weather.Lose = 4 }); len(got) < 650 || len(got) > 850 {
-		t.Errorf("with one in 4 lost, %d of 1000 arrive", len(got))
-	}
-	if got := send(1000, func(net *sim.Net, _, _ *sim.Node) { net.Weather.Double = 4 }); len(got) < 1150 || len(got) > 1350 {
-		t.Errorf("with one in 4 doubled, %d of 1000 arrive", len(got))
-	}
-	if got := send(100, func(net *sim.Net, _, _ *sim.Node) { net.Weather.Delay = sim.Uniform(0, time.Millisecond) }); len(got) != 100 || slices.IsSorted(got) {
-		t.Errorf("with delays, %v arrive, want them out of order", got)
-	}
-	if got := send(1000, func(net *sim.Net, _, _ *sim.Node) {
-		net.Weather = sim.Weather{Late: 4, Stall: sim.Uniform(0, time.Hour)}
-	}); len(got) < 650 || len(got) > 850 {
-		t.Errorf("with one in 4 stalled, %d of 1000 arrive soon", len(got))
-	}
-	if got := send(1, func(net *sim.Net, a, b *sim.Node) { net.Cut(b, a) }); len(got) != 0 {
-		t.Errorf("through a cut, %v arrive", got)
-	}
-	if got := send(1, func(net *sim.Net, a, b *sim.Node) { net.CutOneWay(b, a) }); len(got) != 1 {
-		t.Errorf("through a cut of the other direction, %v arrive", got)
-	}
-	if got := send(1, func(net *sim.Net, a, b *sim.Node) { net.Cut(a, b); net.Heal(b, a) }); len(got) != 1 {
-		t.Errorf("after a cut was healed, %v arrive", got)
-	}
-	if got := send(1, func(net *sim.Net, a, b *sim.Node) { net.Cut(a, b); net.Weather.Lose = 1; net.Calm() }); len(got) != 1 {
-		t.Errorf("in the calm, %v arrive", got)
-	}
-}
-
 // A panic ends the actor that panics, and only that one, like in production: it is
 // reported, its parent is told, and whoever asked is answered.
 func TestPanicIsContained(t *testing.T) {
@@ -329,5 +278,112 @@ func TestTrace(t *testing.T) {
 		if !strings.Contains(trace.String(), want) {
 			t.Errorf("the trace does not contain %q:\n%s", want, &trace)
 		}
+	}
+}
+
+// What is due at one instant happens in the order in which it came about, whatever
+// it is.
+func TestOrderAtOneInstant(t *testing.T) {
+	w := sim.NewWorld(sim.Random(1))
+	n := w.NewNode("n", 0, 1)
+	var r recorder
+	a := n.Spawn("a", on(&r, func(ctx actor.Context) { ctx.After(time.Second, "timer") }))
+	call := func(msg string) func() { return func() { a.Tell(msg) } }
+	w.RunFor(0)
+	w.In(time.Second, call("a call")) // whose message comes after all that is due
+	n.Spawn("b", on(&recorder{}, func(ctx actor.Context) {
+		ctx.After(time.Second, "its own")
+		ctx.Send(a, "at once")
+	}))
+	w.RunFor(0)
+	w.In(time.Second, func() { r.got = append(r.got, "another call") })
+	w.At(-1, func() { r.got = append(r.got, "overdue") })
+	w.RunFor(time.Minute)
+	r.want(t, "at once@0s", "overdue", "timer@1s", "another call", "a call@1s")
+}
+
+// A timer that was due keeps its handle, and stopping it late stops nothing else: what
+// the world uses again is never a timer's.
+func TestTimerStoppedLate(t *testing.T) {
+	w := sim.NewWorld(sim.Random(1))
+	n := w.NewNode("n", 0, 1)
+	const messages = 100
+	var timers []actor.Timer
+	got := 0
+	a := n.Spawn("a", actor.BehaviorFunc(func(ctx actor.Context, msg actor.Message) {
+		switch msg {
+		case "message":
+			for _, timer := range timers {
+				if timer.Stop() {
+					t.Fatal("a timer was stopped that had been due")
+				}
+			}
+			got++
+		case "timer":
+		default:
+			for i := range 10 {
+				timers = append(timers, ctx.After(time.Duration(i), "timer"))
+			}
+		}
+	}))
+	w.RunFor(time.Second)
+	for i := range messages {
+		a.Tell("message")
+		if i%3 == 0 {
+			w.RunFor(0)
+		}
+	}
+	w.RunFor(time.Second)
+	if got != messages {
+		t.Errorf("%d messages of %d arrived", got, messages)
+	}
+}
+
+// A timer that was stopped while its machine was paused does not come.
+func TestTimerStoppedWhileHeld(t *testing.T) {
+	w := sim.NewWorld(sim.Random(1))
+	n := w.NewNode("n", 0, 1)
+	var r recorder
+	var timer actor.Timer
+	n.Spawn("a", on(&r, func(ctx actor.Context) {
+		timer = ctx.After(2*time.Second, "stopped")
+		ctx.After(3*time.Second, "held")
+	}))
+	w.RunFor(time.Second)
+	n.Pause()
+	w.RunFor(4 * time.Second)
+	if !timer.Stop() {
+		t.Error("a timer that waits could not be stopped")
+	}
+	n.Resume()
+	w.RunFor(time.Second)
+	r.want(t, "held@5s")
+}
+
+// RunUntil ends when its condition holds, and not before; RunFor at the instant that
+// was asked for, with all that is due then.
+func TestRun(t *testing.T) {
+	w := sim.NewWorld(sim.Random(1))
+	var r recorder
+	w.NewNode("n", 0, 1).Spawn("a", on(&r, func(ctx actor.Context) {
+		for i := range 5 {
+			ctx.After(time.Duration(i+1)*time.Second, i)
+		}
+	}))
+	if !w.RunUntil(time.Minute, func() bool { return len(r.got) == 2 }) || w.Now() != actor.Instant(2*time.Second) {
+		t.Errorf("it ran until %v", time.Duration(w.Now()))
+	}
+	w.RunFor(time.Second)
+	r.want(t, "0@1s", "1@2s", "2@3s")
+	if w.RunUntil(time.Second, func() bool { return false }) || w.Now() != actor.Instant(4*time.Second) {
+		t.Errorf("without its condition it ran until %v", time.Duration(w.Now()))
+	}
+	if steps := w.Steps(); steps != 5 {
+		t.Errorf("%d steps, want 5: a start and four timers", steps)
+	}
+	for w.Step() {
+	}
+	if w.RunFor(time.Hour); w.Now() != actor.Instant(5*time.Second+time.Hour) || w.Step() {
+		t.Errorf("with nothing to do it ran until %v", time.Duration(w.Now()))
 	}
 }
