@@ -121,7 +121,8 @@ func (w *World) drawNet() {
 	case 3:
 		weather.Delay = sim.Exponential(30 * time.Millisecond)
 	case 4:
-		weather.Delay = sim.Pareto(5*time.Millisecond, 1.2)
+		heavy := sim.Pareto(5*time.Millisecond, 1.2)
+		weather.Delay = func(u float64) time.Duration { return min(heavy(u), stall) }
 	}
 	weather.Stall = sim.Uniform(0, stall)
 	weather.Late = w.odds("late messages", 10)
