@@ -74,6 +74,12 @@ func (n *Node) Neighbour(name string) *Node { return n.machine.newNode(n.world, 
 // SameMachine reports whether the nodes are on one machine.
 func (n *Node) SameMachine(other *Node) bool { return n.machine == other.machine }
 
+// Has reports whether an actor is on the node.
+func (n *Node) Has(ref actor.Ref) bool {
+	p, ok := ref.(*process)
+	return ok && p.node == n
+}
+
 // String returns the node's name.
 func (n *Node) String() string { return n.name }
 

@@ -11,7 +11,7 @@ import (
 // act is one thing that somebody does, or that happens to somebody.
 func (w *World) act() {
 	cl := w.Clients[w.Choose("client", int64(len(w.Clients)))]
-	switch f := w.faults; w.Choose("action", 21) {
+	switch f := w.faults; w.Choose("action", 23) {
 	case 0, 1:
 	case 2, 3:
 		when(f.pauses, w.pause, cl)
@@ -41,6 +41,8 @@ func (w *World) act() {
 		when(f.drops, w.drop, cl)
 	case 20:
 		w.Monitor.Look()
+	case 21, 22:
+		w.meet(cl, w.name())
 	}
 }
 

@@ -27,7 +27,7 @@ func (w *World) heal() {
 
 // calm ends the faults.
 func (w *World) calm() {
-	w.healing = true
+	w.healing, w.meetings = true, nil
 	w.Net.Calm()
 	w.Mood = sim.Mood{}
 	w.Store.Resume()

@@ -19,15 +19,16 @@ import (
 type World struct {
 	*sim.Cluster
 
-	names   []string
-	sets    [][]string // of names of locks
-	actions int
-	faults  faults
-	calls   []call
-	locks   []lockOf
-	healing bool
-	outage  bool // of the backend
-	wakes   bool // whoever waits for a name is told when it becomes free
+	names    []string
+	sets     [][]string // of names of locks
+	actions  int
+	faults   faults
+	calls    []call
+	locks    []lockOf
+	meetings []meeting
+	healing  bool
+	outage   bool // of the backend
+	wakes    bool // whoever waits for a name is told when it becomes free
 }
 
 // faults are the classes of them that this world has. That a class is there changes
@@ -79,6 +80,7 @@ func Tell(c sim.Chooser, f func(sim.Entry)) *World {
 	if f != nil {
 		w.Cluster.Tell(f)
 	}
+	w.OnDeliver(w.delivered)
 	w.names = []string{"a", "b"}
 	if w.Once("many names", 32) {
 		for i := range 20 {

@@ -1,0 +1,48 @@
+package swarm
+
+import (
+	"github.com/simba-go/simba/actor"
+	"github.com/simba-go/simba/backend"
+	"github.com/simba-go/simba/election"
+	"github.com/simba-go/simba/session"
+	"github.com/simba-go/simba/sim"
+)
+
+// meeting is something that is done when a client is about to handle a message of
+// some kind. By chance alone the two would hardly ever meet.
+type meeting struct {
+	node *sim.Node
+	kind func(actor.Message) bool
+	do   func()
+}
+
+// meet draws what is to be met, and what is done then.
+func (w *World) meet(cl *sim.Client, name string) {
+	kinds := []func(actor.Message) bool{
+		is[*backend.AcquireAnswer], is[session.Won], is[session.Ended], is[*backend.RenewAnswer],
+		is[*backend.ReleaseAnswer], is[election.CallbackDone], is[election.TaskExited], is[session.Lost],
+	}
+	m := meeting{node: cl.Node, kind: kinds[w.Choose("what is met", int64(len(kinds)))]}
+	switch w.Choose("what it meets", 4) {
+	case 0:
+		m.do = func() { w.stepDown(cl, name) }
+	case 1:
+		m.do = func() { w.stop(cl, name) }
+	case 2:
+		m.do = func() { w.pause(cl) }
+	case 3:
+		m.do = func() { when(w.faults.closes, w.close, cl) }
+	}
+	w.meetings = append(w.meetings, m)
+}
+
+// delivered does what was to be done, just before the message is handled.
+func (w *World) delivered(to actor.Ref, msg actor.Message) {
+	for i, m := range w.meetings {
+		if m.kind(msg) && m.node.Has(to) {
+			w.meetings = append(w.meetings[:i], w.meetings[i+1:]...)
+			m.do()
+			return
+		}
+	}
+}
