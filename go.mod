@@ -3,6 +3,7 @@ module github.com/simba-go/simba
 go 1.26.0
 
 require (
+	github.com/goccy/go-yaml v1.19.2
 	github.com/looplab/fsm v1.0.3
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9

@@ -35,6 +35,7 @@ var floors = []floor{
 
 	{pkg: "sim", core: true, project: "actor term observe backend backend/memory session election lock task"},
 	{pkg: "sim/swarm", core: true, project: "actor term observe backend backend/memory session election sim"},
+	{pkg: "sim/scenario", project: "actor backend election session sim term", outside: "github.com/goccy/go-yaml"},
 	{pkg: "props_test", tests: "actor backend session sim/swarm"},
 
 	{pkg: "docs", tests: "session election lock"},
