@@ -11,7 +11,7 @@ import (
 
 // UnmetError says what did not come as a scenario expects it.
 type UnmetError struct {
-	Title  string
+	Title  string   // of the scenario
 	Broken []string // expectations, and what came instead
 }
 

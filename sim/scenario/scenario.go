@@ -14,38 +14,36 @@ import (
 // Scenario is a world, and what happens in it. What is left out is calm: no time, no
 // fault, a perfect clock.
 type Scenario struct {
-	Title string `yaml:"title"`
+	Title string `yaml:"title"` // a name for people
 	Story string `yaml:"story"` // a few sentences
 	// Lasts is how long the world lives, in true time, as all times of events are.
 	Lasts   time.Duration `yaml:"lasts"`
-	Params  Params        `yaml:"params"`
-	Network Network       `yaml:"network"`
-	Backend Backend       `yaml:"backend"`
-	Clients []Client      `yaml:"clients"`
-	Events  []Event       `yaml:"events"`
-	Expect  Expect        `yaml:"expect"`
+	Params  Params        `yaml:"params"`  // of all clients
+	Network Network       `yaml:"network"` // between all machines
+	Backend Backend       `yaml:"backend"` // on a machine of its own, called store
+	Clients []Client      `yaml:"clients"` // at least one
+	Events  []Event       `yaml:"events"`  // in any order
+	Expect  Expect        `yaml:"expect"`  // at the end
 }
 
 // Params are the times by which all clients live. Those that are left out derive
 // from the lease.
 type Params struct {
-	Lease   time.Duration  `yaml:"lease"`
-	Renew   *time.Duration `yaml:"renew"`
-	Drift   *float64       `yaml:"drift"`
-	Margin  *time.Duration `yaml:"margin"`
-	Jitter  *time.Duration `yaml:"jitter"`
-	Backoff *time.Duration `yaml:"backoff"`
+	Lease   time.Duration  `yaml:"lease"`   // of a session
+	Renew   *time.Duration `yaml:"renew"`   // from one renewal to the next
+	Drift   *float64       `yaml:"drift"`   // that clocks may have
+	Margin  *time.Duration `yaml:"margin"`  // off the local deadline
+	Jitter  *time.Duration `yaml:"jitter"`  // of attempts
+	Backoff *time.Duration `yaml:"backoff"` // the shortest, after a failure
 }
 
-// Network is how messages between machines travel. One in Lose messages is lost, one
-// in Duplicate arrives twice, and one in Late takes as long as Stall says instead of
-// Delay; none for zero.
+// Network is how messages between machines travel.
 type Network struct {
-	Delay     Span  `yaml:"delay"`
-	Lose      int64 `yaml:"lose"`
-	Duplicate int64 `yaml:"duplicate"`
-	Late      int64 `yaml:"late"`
-	Stall     Span  `yaml:"stall"`
+	Delay     Span  `yaml:"delay"`     // of a message
+	Lose      int64 `yaml:"lose"`      // one message in so many is lost; none for zero
+	Duplicate int64 `yaml:"duplicate"` // one in so many arrives twice; none for zero
+	Late      int64 `yaml:"late"`      // one in so many takes as long as Stall says; none for zero
+	Stall     Span  `yaml:"stall"`     // instead of Delay
 }
 
 // Backend is what the backend is like.
@@ -59,30 +57,30 @@ type Backend struct {
 
 // Client is a process that uses the library.
 type Client struct {
-	Name      string        `yaml:"name"`
-	With      string        `yaml:"with"`   // another client, whose machine it shares
-	Starts    time.Duration `yaml:"starts"` // when it is there for the first time
-	Offset    time.Duration `yaml:"offset"` // of its machine's clock
-	Rate      float64       `yaml:"rate"`   // of its machine's clock, zero for 1
-	Elections []Election    `yaml:"elections"`
+	Name      string        `yaml:"name"`      // of the process, and of its machine
+	With      string        `yaml:"with"`      // another client, whose machine it shares
+	Starts    time.Duration `yaml:"starts"`    // when it is there for the first time
+	Offset    time.Duration `yaml:"offset"`    // of its machine's clock
+	Rate      float64       `yaml:"rate"`      // of its machine's clock, zero for 1
+	Elections []Election    `yaml:"elections"` // may be none
 }
 
 // Election is an election that a client takes part in from the start of its process,
 // and what the user's code is like there.
 type Election struct {
-	Name         string    `yaml:"name"`
-	Listener     *Listener `yaml:"listener"`
-	Task         *Task     `yaml:"task"`
+	Name         string    `yaml:"name"`         // of the lease
+	Listener     *Listener `yaml:"listener"`     // nil for none
+	Task         *Task     `yaml:"task"`         // nil for none
 	AfterReturn  string    `yaml:"afterReturn"`  // hold, restart, yield or finish; hold if empty
 	AfterFailure string    `yaml:"afterFailure"` // the same
 }
 
 // Listener is what callbacks are like.
 type Listener struct {
-	Lasts   Span `yaml:"lasts"`
+	Lasts   Span `yaml:"lasts"`   // each of them
 	Inline  bool `yaml:"inline"`  // on the engine's own step
 	Refuses bool `yaml:"refuses"` // the executor does not take OnElected
-	Panics  bool `yaml:"panics"`
+	Panics  bool `yaml:"panics"`  // instead of the return
 }
 
 // Task is what the work of a leader is like.
@@ -98,8 +96,8 @@ type Task struct {
 // Event is something that is done to the world. Which of the other fields there must
 // be or may be is up to Do, see [Actions].
 type Event struct {
-	At       time.Duration `yaml:"at"`
-	Do       string        `yaml:"do"`
+	At       time.Duration `yaml:"at"`       // since the world began
+	Do       string        `yaml:"do"`       // one of Actions
 	On       string        `yaml:"on"`       // a client, store, or leader: the client that leads Name then
 	For      Span          `yaml:"for"`      // after which it is undone; never if left out
 	Name     string        `yaml:"name"`     // of an election or a lease

@@ -13,10 +13,10 @@ import (
 // Span is how long something takes: a distribution. At most one field is set. In a
 // file, a duration alone is a constant one.
 type Span struct {
-	Constant    time.Duration   `yaml:"constant"`
-	Uniform     []time.Duration `yaml:"uniform"` // from the first to the second
-	Exponential time.Duration   `yaml:"exponential"`
-	Pareto      *Pareto         `yaml:"pareto"`
+	Constant    time.Duration   `yaml:"constant"`    // always that
+	Uniform     []time.Duration `yaml:"uniform"`     // from the first to the second
+	Exponential time.Duration   `yaml:"exponential"` // the mean, without a memory
+	Pareto      *Pareto         `yaml:"pareto"`      // with a heavy tail
 	// File has samples, one a line. In a scenario that was read from a file, its path
 	// starts at the folder of that.
 	File string `yaml:"file"`
@@ -26,8 +26,8 @@ type Span struct {
 
 // Pareto is the distribution of [sim.Pareto].
 type Pareto struct {
-	Least time.Duration `yaml:"least"`
-	Shape float64       `yaml:"shape"`
+	Least time.Duration `yaml:"least"` // the shortest
+	Shape float64       `yaml:"shape"` // the smaller, the heavier its tail
 }
 
 // UnmarshalYAML takes a duration, or one of the fields.
