@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/simba-go/simba/cmd/simba-sim/internal/experiment"
+)
 
 const rootHelp = `simba-sim runs Simba's own session, election and lock in simulated worlds: one thread,
 virtual time, and every decision drawn. Clocks drift, machines pause and sleep,
@@ -26,6 +30,6 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	cobra.EnableCommandSorting = false // a setting of the whole process, which this is
-	cmd.AddCommand(runCommand(), sweepCommand(), replayCommand(), shrinkCommand(), reportCommand())
+	cmd.AddCommand(runCommand(), sweepCommand(), replayCommand(), shrinkCommand(), reportCommand(), experiment.Command())
 	return cmd
 }
