@@ -18,7 +18,7 @@ func TestOutsideTheAssumptions(t *testing.T) {
 	}
 	for _, s := range outside {
 		t.Run(s.Title, func(t *testing.T) {
-			const worlds = 50
+			const worlds = 15
 			var violations int
 			var refused, accepted uint64
 			for seed := range uint64(worlds) {
@@ -53,7 +53,7 @@ func TestInsideTheAssumptions(t *testing.T) {
 					s.Events[i] = scenario.Event{At: s.Events[i].At, Do: "crash", On: "a"}
 				}
 			}
-			for seed := range uint64(20) {
+			for seed := range uint64(8) {
 				if err := s.Run(sim.Random(seed)); err != nil {
 					t.Errorf("seed %d: %v", seed, err)
 				}

@@ -44,6 +44,8 @@ var floors = []floor{
 	{pkg: "cmd/simba/internal/tty", outside: "golang.org/x/sys"},
 	{pkg: "cmd/simba", project: ". backend/memory backend/sqlite cmd/simba/internal/child cmd/simba/internal/tty",
 		outside: "github.com/spf13/cobra github.com/spf13/pflag", tests: "backend"},
+	{pkg: "cmd/simba-sim/internal/experiment", project: "actor backend observe session sim term",
+		outside: "github.com/spf13/cobra github.com/spf13/pflag gonum.org/v1/plot"},
 	{pkg: "cmd/simba-sim/internal/report", project: "sim"},
 	{pkg: "cmd/simba-sim", project: "sim sim/swarm cmd/simba-sim/internal/report", outside: "github.com/spf13/cobra"},
 }

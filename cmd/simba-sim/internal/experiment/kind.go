@@ -163,6 +163,9 @@ func (k *kind) points(base Setup, values []string) ([]value, error) {
 		if err != nil {
 			return nil, fmt.Errorf("--values has %q; it must have %s", text, k.of.must)
 		}
+		if k.log && x == 0 {
+			return nil, fmt.Errorf("--values has %q; it must be above zero, for its axis is logarithmic", text)
+		}
 		s := base
 		s.sorts = k.faults
 		k.set(&s, x)

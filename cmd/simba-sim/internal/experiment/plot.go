@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image/color"
 	"io"
+	"math"
 	"os"
 	"strconv"
 
@@ -148,7 +149,7 @@ func (r *Result) diagram(of panel) (*plot.Plot, error) {
 	for i, l := range of.lines {
 		points := make(plotter.XYs, len(r.Points))
 		for j := range r.Points {
-			points[j].X, points[j].Y = r.Points[j].X*r.kind.of.scale, l.y(&r.Points[j])
+			points[j].X, points[j].Y = r.x(r.Points[j].X), l.y(&r.Points[j])
 			top = max(top, points[j].Y)
 		}
 		if err := add(p, l.name, points, len(palette)-len(of.lines)+i); err != nil {
@@ -160,9 +161,19 @@ func (r *Result) diagram(of panel) (*plot.Plot, error) {
 	}
 	p.Y.Min, p.Y.Max = 0, 1.25*top // zero, to see how much it is, and room for the legend
 	if r.kind.log {
-		p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.ConstantTicks(r.ticks())
+		p.X.Tick.Marker = plot.ConstantTicks(r.ticks())
 	}
 	return p, r.mark(p)
+}
+
+// x is where a value is on the axis. The library's logarithmic scale leaves a third
+// of the width empty.
+func (r *Result) x(value float64) float64 {
+	x := value * r.kind.of.scale
+	if r.kind.log {
+		return math.Log10(x)
+	}
+	return x
 }
 
 func sans(points float64) font.Font {
@@ -183,8 +194,8 @@ func ticks(low, high float64) []plot.Tick {
 // ticks are the values that were tried.
 func (r *Result) ticks() (all []plot.Tick) {
 	for i := range r.Points {
-		x := r.Points[i].X * r.kind.of.scale
-		all = append(all, plot.Tick{Value: x, Label: strconv.FormatFloat(x, 'g', 6, 64)})
+		x := r.Points[i].X
+		all = append(all, plot.Tick{Value: r.x(x), Label: strconv.FormatFloat(x*r.kind.of.scale, 'g', 6, 64)})
 	}
 	return all
 }
@@ -209,7 +220,7 @@ func (r *Result) mark(p *plot.Plot) error {
 		return nil
 	}
 	x, what := r.kind.mark(&r.base)
-	x *= r.kind.of.scale
+	x = r.x(x)
 	if x < p.X.Min || x > p.X.Max {
 		return nil
 	}
