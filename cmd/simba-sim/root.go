@@ -17,7 +17,8 @@ const rootExamples = `  simba-sim run --seed 42
   simba-sim sweep --seeds 10000
   simba-sim replay violation-42.json
   simba-sim shrink violation-42.json
-  simba-sim report violation-42.json`
+  simba-sim report violation-42.json
+  simba-sim experiment drift --out figures`
 
 // root returns the whole command line.
 func root() *cobra.Command {

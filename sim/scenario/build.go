@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/simba-go/simba/actor"
+	"github.com/simba-go/simba/backend/memory"
 	"github.com/simba-go/simba/election"
 	"github.com/simba-go/simba/session"
 	"github.com/simba-go/simba/sim"
@@ -31,13 +32,19 @@ type held struct {
 
 // Build returns the world of a scenario, in which nothing has happened yet and all
 // events are planned. Who runs it is up to the caller, see [Scenario.Play].
-func (s *Scenario) Build(c sim.Chooser) (*sim.Cluster, error) {
+func (s *Scenario) Build(c sim.Chooser) (*sim.Cluster, error) { return s.Tell(c, nil) }
+
+// Tell is like Build, and f is told of what happens in the world, for people.
+func (s *Scenario) Tell(c sim.Chooser, f func(sim.Entry)) (*sim.Cluster, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
 	p := &play{Cluster: sim.NewCluster(c, s.Params.session()), clients: make(map[string]*client)}
 	p.Monitor.Tolerate(s.Expect.tolerated()...)
 	p.prepare(&s.Network, &s.Backend)
+	if f != nil {
+		p.Cluster.Tell(f)
+	}
 	for i := range s.Clients {
 		p.add(&s.Clients[i])
 	}
@@ -71,9 +78,11 @@ func (p *play) prepare(n *Network, b *Backend) {
 	}
 	p.Mood = sim.Mood{Errors: b.Errors, Slow: b.Slow.distribution(), Silent: b.Silent}
 	if b.Grants > 0 {
-		p.GrantAtMost(b.Grants)
+		p.Configure(memory.Config{MaxLease: b.Grants, Wall: p.Wall})
 	}
-	p.Store.SetRate(rate(b.Rate))
+	if b.Rate != 0 {
+		p.Store.SetRate(b.Rate)
+	}
 }
 
 func rate(r float64) float64 {

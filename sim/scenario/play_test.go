@@ -210,6 +210,29 @@ func TestWhoIsThere(t *testing.T) {
 	}
 }
 
+// TestTell: whoever listens hears of the events and of what comes of them, in the same
+// world.
+func TestTell(t *testing.T) {
+	s := world(at(10, "pause", "a", nil))
+	var heard []string
+	c, err := s.Tell(sim.Random(1), func(e sim.Entry) { heard = append(heard, e.Node+" "+e.State) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent, err := s.Build(sim.Random(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Play(c), s.Play(silent)); err != nil || c.Hash() != silent.Hash() {
+		t.Errorf("with a listener the hash is %x, and without %x: %v", c.Hash(), silent.Hash(), err)
+	}
+	for _, want := range []string{"a started", "a paused", "b started"} {
+		if !slices.Contains(heard, want) {
+			t.Errorf("%q was not heard of, but %q", want, heard)
+		}
+	}
+}
+
 // TestByTitle finds what comes with the package.
 func TestByTitle(t *testing.T) {
 	if s := scenario.ByTitle("the long pause"); s == nil || s.Title != "the long pause" {
