@@ -48,32 +48,32 @@ func (m *measure) add(o *measure) {
 
 // Point is what was measured in all worlds of one value. Times are in seconds.
 type Point struct {
-	Value   string  `json:"value"` // as a person writes it
-	X       float64 `json:"x"`     // seconds, a share or a count
-	Outside bool    `json:"outside"`
-	Worlds  int     `json:"worlds"`
-	Hours   float64 `json:"hours"` // of virtual time, in all
+	Value   string  `json:"value"`   // as a person writes it
+	X       float64 `json:"x"`       // seconds, a share or a count
+	Outside bool    `json:"outside"` // the assumptions
+	Worlds  int     `json:"worlds"`  // that lived
+	Hours   float64 `json:"hours"`   // of virtual time, in all
 
-	Failovers   int     `json:"failovers"`
-	FailoverP50 float64 `json:"failover_p50"`
-	FailoverP99 float64 `json:"failover_p99"`
-	FailoverMax float64 `json:"failover_max"`
+	Failovers   int     `json:"failovers"`    // after a crash; one that is waited for in vain counts as 20 leases
+	FailoverP50 float64 `json:"failover_p50"` // the median
+	FailoverP99 float64 `json:"failover_p99"` // 99 of 100 take no longer
+	FailoverMax float64 `json:"failover_max"` // the longest
 
-	Leaderless      float64 `json:"leaderless"` // share of the time
-	Needless        int     `json:"needless"`
-	NeedlessPerHour float64 `json:"needless_per_hour"`
-	CallsPerSecond  float64 `json:"calls_per_second"` // of all clients together
-	Pauses          int     `json:"pauses"`
-	PausesLost      float64 `json:"pauses_lost"` // share of them
+	Leaderless      float64 `json:"leaderless"`        // share of the time
+	Needless        int     `json:"needless"`          // terms lost although the process ran and was connected
+	NeedlessPerHour float64 `json:"needless_per_hour"` // of virtual time
+	CallsPerSecond  float64 `json:"calls_per_second"`  // of all clients together
+	Pauses          int     `json:"pauses"`            // of a leader
+	PausesLost      float64 `json:"pauses_lost"`       // share of them
 
-	Faults           int     `json:"faults"`
-	Overlaps         int     `json:"overlaps"`
-	OverlapsPerFault float64 `json:"overlaps_per_fault"`
-	OverlapWorlds    float64 `json:"overlap_worlds"` // share of them
-	Overlap          float64 `json:"overlap"`        // mean duration
-	Writes           int     `json:"writes"`         // that the resources were sent, to both of them
-	StaleRefused     uint64  `json:"stale_refused"`  // by the resource that checks tokens
-	StaleAccepted    uint64  `json:"stale_accepted"` // by the one without a check
+	Faults           int     `json:"faults"`             // crashes, cuts, pauses and jumps
+	Overlaps         int     `json:"overlaps"`           // how often two began to lead at once
+	OverlapsPerFault float64 `json:"overlaps_per_fault"` // their ratio
+	OverlapWorlds    float64 `json:"overlap_worlds"`     // share of them
+	Overlap          float64 `json:"overlap"`            // mean duration
+	Writes           int     `json:"writes"`             // that the resources were sent, to both of them
+	StaleRefused     uint64  `json:"stale_refused"`      // by the resource that checks tokens
+	StaleAccepted    uint64  `json:"stale_accepted"`     // by the one without a check
 }
 
 // point sums a measure up.

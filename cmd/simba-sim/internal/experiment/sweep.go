@@ -10,9 +10,9 @@ import (
 
 // Result is what one experiment has found.
 type Result struct {
-	Kind   string  `json:"kind"`
-	Seed   uint64  `json:"seed"` // of the first world of each value
-	Points []Point `json:"points"`
+	Kind   string  `json:"kind"`   // of the experiment
+	Seed   uint64  `json:"seed"`   // of the first world of each value
+	Points []Point `json:"points"` // by their values
 
 	kind *kind
 	base Setup
@@ -21,8 +21,8 @@ type Result struct {
 // Failure is a world in which something does not hold although it must.
 type Failure struct {
 	Kind, Value string // of the experiment
-	Seed        uint64
-	Err         error // a [*sim.Violation]
+	Seed        uint64 // of the world
+	Err         error  // a [*sim.Violation]
 }
 
 // Error names the experiment, the value and the seed.
