@@ -10,6 +10,8 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+
+	"github.com/simba-go/simba/cmd/simba-sim/internal/experiment"
 )
 
 // Exit codes.
@@ -40,7 +42,8 @@ func (e *brokenError) Unwrap() error { return e.err }
 
 func exitCode(err error) int {
 	var broken *brokenError
-	if errors.As(err, &broken) {
+	var failed *experiment.Failure
+	if errors.As(err, &broken) || errors.As(err, &failed) {
 		return exitViolation
 	}
 	return exitUsage

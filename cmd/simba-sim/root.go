@@ -1,6 +1,10 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/simba-go/simba/cmd/simba-sim/internal/experiment"
+)
 
 const rootHelp = `simba-sim runs Simba's own session, election and lock in simulated worlds: one thread,
 virtual time, and every decision drawn. Clocks drift, machines pause and sleep,
@@ -13,7 +17,8 @@ const rootExamples = `  simba-sim run --seed 42
   simba-sim sweep --seeds 10000
   simba-sim replay violation-42.json
   simba-sim shrink violation-42.json
-  simba-sim report violation-42.json`
+  simba-sim report violation-42.json
+  simba-sim experiment drift --out figures`
 
 // root returns the whole command line.
 func root() *cobra.Command {
@@ -26,6 +31,6 @@ func root() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	cobra.EnableCommandSorting = false // a setting of the whole process, which this is
-	cmd.AddCommand(runCommand(), sweepCommand(), replayCommand(), shrinkCommand(), reportCommand())
+	cmd.AddCommand(runCommand(), sweepCommand(), replayCommand(), shrinkCommand(), reportCommand(), experiment.Command())
 	return cmd
 }

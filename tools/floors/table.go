@@ -35,6 +35,7 @@ var floors = []floor{
 
 	{pkg: "sim", core: true, project: "actor term observe backend backend/memory session election lock task"},
 	{pkg: "sim/swarm", core: true, project: "actor term observe backend backend/memory session election sim"},
+	{pkg: "sim/scenario", project: "actor backend backend/memory election session sim term", outside: "github.com/goccy/go-yaml"},
 	{pkg: "props_test", tests: "actor backend session sim/swarm"},
 
 	{pkg: "docs", tests: "session election lock"},
@@ -43,8 +44,10 @@ var floors = []floor{
 	{pkg: "cmd/simba/internal/tty", outside: "golang.org/x/sys"},
 	{pkg: "cmd/simba", project: ". backend/memory backend/sqlite cmd/simba/internal/child cmd/simba/internal/tty",
 		outside: "github.com/spf13/cobra github.com/spf13/pflag", tests: "backend"},
+	{pkg: "cmd/simba-sim/internal/experiment", project: "actor backend observe session sim term",
+		outside: "github.com/spf13/cobra github.com/spf13/pflag gonum.org/v1/plot"},
 	{pkg: "cmd/simba-sim/internal/report", project: "sim"},
-	{pkg: "cmd/simba-sim", project: "sim sim/swarm cmd/simba-sim/internal/report", outside: "github.com/spf13/cobra"},
+	{pkg: "cmd/simba-sim", project: "sim sim/swarm cmd/simba-sim/internal/experiment cmd/simba-sim/internal/report", outside: "github.com/spf13/cobra"},
 }
 
 // What every test may import on top of what its package may.
