@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -22,22 +22,21 @@ func reportCommand() *cobra.Command {
 		Short: "Write the timeline of a trace's world as a page for a browser",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := readTrace(args[0])
+			t, p, err := load(args[0])
 			if err != nil {
 				return err
 			}
 			if out == "" {
 				out = strings.TrimSuffix(args[0], ".json") + ".html"
 			}
-			l := live(t.Decisions.Chooser(), true)
-			var page bytes.Buffer
-			if err := report.Write(&page, l.story(t, args[0])); err != nil {
+			l, err := p.live(t.Decisions.Chooser(), true)
+			if err != nil {
 				return err
 			}
-			if err := os.WriteFile(out, page.Bytes(), 0o644); err != nil {
-				return fmt.Errorf("the page could not be written: %w", err)
+			if err := l.writePage(out, p.title(t.Seed), "go run ./cmd/simba-sim replay "+args[0]); err != nil {
+				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d entries, %d KB; open it in a browser\n", out, len(l.entries), page.Len()/1024)
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %d entries; open it in a browser\n", out, len(l.entries))
 			return nil
 		},
 	}
@@ -45,11 +44,30 @@ func reportCommand() *cobra.Command {
 	return cmd
 }
 
-// story is what the page shows.
-func (l *lived) story(t trace, path string) report.Story {
+// title says which world it is.
+func (p plan) title(seed *uint64) string {
+	switch {
+	case p.scenario != nil:
+		return p.scenario.Title
+	case seed != nil:
+		return fmt.Sprintf("The world of seed %d", *seed)
+	}
+	return "A simulated world"
+}
+
+// introduce writes what a scenario is about.
+func (p plan) introduce(w io.Writer) {
+	if p.scenario != nil {
+		fmt.Fprintf(w, "%s\n%s\n", p.scenario.Title, strings.TrimSpace(p.scenario.Story))
+		fmt.Fprintln(w)
+	}
+}
+
+// writePage writes the timeline of a world, and how to see it again.
+func (l *lived) writePage(path, title, again string) error {
 	s := report.Story{
-		Title:   "A simulated world",
-		Command: "go run ./cmd/simba-sim replay " + path,
+		Title:   title,
+		Command: again,
 		Params: []report.Param{
 			{Name: "lease", Value: l.Params.Lease.String()},
 			{Name: "renew interval", Value: l.Params.RenewInterval.String()},
@@ -57,15 +75,17 @@ func (l *lived) story(t trace, path string) report.Story {
 			{Name: "margin", Value: l.Params.Margin.String()},
 			{Name: "decisions", Value: fmt.Sprint(len(l.decisions))},
 		},
-		Length:  time.Duration(l.Now()),
-		Entries: slices.DeleteFunc(slices.Clone(l.entries), func(e sim.Entry) bool { return e.Kind == sim.KindViolation }), // it has a place of its own
-	}
-	if t.Seed != nil {
-		s.Title = fmt.Sprintf("The world of seed %d", *t.Seed)
+		Length: time.Duration(l.Now()),
+		// A violation has a place of its own.
+		Entries: slices.DeleteFunc(slices.Clone(l.entries), func(e sim.Entry) bool { return e.Kind == sim.KindViolation }),
 	}
 	var v *sim.Violation
 	if errors.As(l.err, &v) {
 		s.Violation = v
 	}
-	return s
+	var page bytes.Buffer
+	if err := report.Write(&page, s); err != nil {
+		return err
+	}
+	return writeFile(path, page.Bytes(), "page")
 }

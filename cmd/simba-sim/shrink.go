@@ -25,12 +25,15 @@ the message is not lost, the process is not paused.`,
 			if limit <= 0 {
 				return fmt.Errorf("--limit is %d; it must be above zero", limit)
 			}
-			t, err := readTrace(args[0])
+			t, plan, err := load(args[0])
 			if err != nil {
 				return err
 			}
-			first := live(t.Decisions.Chooser(), false)
-			if first.err == nil {
+			first, err := plan.live(t.Decisions.Chooser(), false)
+			switch {
+			case err != nil:
+				return err
+			case first.err == nil:
 				return fmt.Errorf("the world of %s breaks no rule, so there is nothing to look for", args[0])
 			}
 			if out == "" {
@@ -41,11 +44,15 @@ the message is not lost, the process is not paused.`,
 			small := sim.Shrink(t.Decisions, limit, func(ds sim.Decisions) bool {
 				tried++
 				p.show("%d worlds tried", tried)
-				return cmd.Context().Err() == nil && same(live(ds.Chooser(), false).err)
+				l, err := plan.live(ds.Chooser(), false)
+				return cmd.Context().Err() == nil && err == nil && same(l.err)
 			})
 			p.clear()
-			l := live(small.Chooser(), false)
-			if err := newTrace(t.Seed, l.decisions, l.err).write(out); err != nil {
+			l, err := plan.live(small.Chooser(), false)
+			if err != nil {
+				return err
+			}
+			if err := newTrace(t.Scenario, t.Seed, l.decisions, l.err).write(out); err != nil {
 				return err
 			}
 			w := cmd.OutOrStdout()

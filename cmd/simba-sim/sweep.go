@@ -107,7 +107,7 @@ func (r result) writeJSON(w io.Writer) error {
 		What      string            `json:"what,omitempty"`
 	}{From: r.from, Worlds: r.Seeds, Events: r.Events, Virtual: r.Virtual.Seconds(), Took: r.took.Seconds(), Met: met}
 	if f := r.Failure; f != nil {
-		t := newTrace(nil, nil, f.Err)
+		t := newTrace("", nil, nil, f.Err)
 		out.Seed, out.Invariant, out.What = &f.Seed, t.Invariant, t.What
 	}
 	e := json.NewEncoder(w)
@@ -119,8 +119,11 @@ func (r result) writeJSON(w io.Writer) error {
 func (r result) judge(w io.Writer, quiet bool) error {
 	if f := r.Failure; f != nil {
 		path := fmt.Sprintf("violation-%d.json", f.Seed)
-		l := live(sim.Random(f.Seed), true)
-		if err := newTrace(&f.Seed, l.decisions, f.Err).write(path); err != nil {
+		l, err := plan{}.live(sim.Random(f.Seed), true)
+		if err != nil {
+			return err
+		}
+		if err := newTrace("", &f.Seed, l.decisions, f.Err).write(path); err != nil {
 			return errors.Join(&brokenError{f.Err}, err)
 		}
 		if !quiet {
@@ -142,12 +145,7 @@ const last = 30
 
 // tell shows a broken world to somebody who has never seen one.
 func (r result) tell(w io.Writer, l *lived, path string) {
-	var lines []string
-	for _, e := range l.entries {
-		if e.Kind != sim.KindMessage {
-			lines = append(lines, line(e))
-		}
-	}
+	lines := l.lines(false)
 	if n := len(lines); n > last {
 		fmt.Fprintf(w, "\nThe world of seed %d, in its last %d of %d lines:\n", r.Failure.Seed, last, n)
 		lines = lines[n-last:]

@@ -13,7 +13,8 @@ import (
 // trace is a file that makes a world happen again.
 type trace struct {
 	Format    string        `json:"format"`
-	Seed      *uint64       `json:"seed,omitempty"` // from which the decisions came, before they were shrunk
+	Scenario  string        `json:"scenario,omitempty"` // its title or file; none for a world of the swarm
+	Seed      *uint64       `json:"seed,omitempty"`     // from which the decisions came, before they were shrunk
 	Invariant int           `json:"invariant,omitempty"`
 	Says      string        `json:"says,omitempty"` // what the invariant does
 	What      string        `json:"what,omitempty"` // happened instead
@@ -23,8 +24,8 @@ type trace struct {
 const traceFormat = "simba-sim trace 1"
 
 // newTrace is the trace of a world that was recorded, and how it ended.
-func newTrace(seed *uint64, ds sim.Decisions, err error) trace {
-	t := trace{Format: traceFormat, Seed: seed, Decisions: ds}
+func newTrace(scenario string, seed *uint64, ds sim.Decisions, err error) trace {
+	t := trace{Format: traceFormat, Scenario: scenario, Seed: seed, Decisions: ds}
 	if v := (*sim.Violation)(nil); errors.As(err, &v) {
 		t.Invariant, t.Says, t.What = v.Number, v.Says, v.What
 	} else if err != nil {
@@ -56,10 +57,17 @@ func (t trace) write(path string) error {
 		b.Write(line)
 	}
 	b.WriteString("\n  ]\n}\n")
-	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-		return fmt.Errorf("the trace could not be written: %w", err)
+	return writeFile(path, []byte(b.String()), "trace")
+}
+
+// load reads a trace and finds what it is about.
+func load(path string) (trace, plan, error) {
+	t, err := readTrace(path)
+	if err != nil {
+		return t, plan{}, err
 	}
-	return nil
+	p, err := findPlan(t.Scenario)
+	return t, p, err
 }
 
 func readTrace(path string) (trace, error) {

@@ -6,45 +6,96 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/simba-go/simba/sim"
+	"github.com/simba-go/simba/sim/scenario"
 	"github.com/simba-go/simba/sim/swarm"
 )
 
+// plan is what makes a world: a scenario, or the swarm if there is none.
+type plan struct{ scenario *scenario.Scenario }
+
+// findPlan finds a scenario by its title or its file; the swarm is nameless.
+func findPlan(name string) (plan, error) {
+	if name == "" {
+		return plan{}, nil
+	}
+	if s := scenario.ByTitle(name); s != nil {
+		return plan{s}, nil
+	}
+	if !strings.Contains(name, ".") {
+		return plan{}, fmt.Errorf("there is no story %q; name a file, or one of these: %s", name, strings.Join(titles(), ", "))
+	}
+	s, err := scenario.Load(name)
+	return plan{s}, err
+}
+
+// titles are those of the scenarios that come with the program.
+func titles() []string {
+	var all []string
+	for _, s := range append(scenario.Stories(), scenario.Outside()...) {
+		all = append(all, s.Title)
+	}
+	return all
+}
+
 // lived is a world that has been run.
 type lived struct {
-	*swarm.World
+	*sim.Cluster
 	decisions sim.Decisions
 	entries   []sim.Entry
 	err       error
 }
 
-// live lets a world live, and keeps what happens in it.
-func live(c sim.Chooser, keep bool) *lived {
+// live lets a world live, and keeps what happens in it if that is asked for.
+func (p plan) live(c sim.Chooser, keep bool) (*lived, error) {
 	l := &lived{}
 	r := sim.Record(c)
 	var tell func(sim.Entry)
 	if keep {
 		tell = func(e sim.Entry) { l.entries = append(l.entries, e) }
 	}
-	l.World = swarm.Tell(r, tell)
-	l.err = l.Run()
+	if p.scenario == nil {
+		w := swarm.Tell(r, tell)
+		l.Cluster, l.err = w.Cluster, w.Run()
+	} else {
+		var err error
+		if l.Cluster, err = p.scenario.Tell(r, tell); err != nil {
+			return nil, err
+		}
+		l.err = p.scenario.Play(l.Cluster)
+	}
 	l.decisions = r.Decisions
 	// That a term was over is noticed later than it was.
 	slices.SortStableFunc(l.entries, func(a, b sim.Entry) int { return cmp.Compare(a.At, b.At) })
-	return l
+	return l, nil
 }
 
 // print writes what happened, a line for each entry. Messages come only if they are
-// asked for.
+// asked for, and of writes that go alike, only the first.
 func (l *lived) print(w io.Writer, messages bool) {
+	for _, s := range l.lines(messages) {
+		fmt.Fprintln(w, s)
+	}
+}
+
+func (l *lived) lines(messages bool) (lines []string) {
+	var last string // write
 	for _, e := range l.entries {
 		if e.Kind == sim.KindMessage && !messages {
 			continue
 		}
-		fmt.Fprintln(w, line(e))
+		if e.Kind == sim.KindWrite {
+			if e.Name+e.Text == last {
+				continue
+			}
+			last = e.Name + e.Text
+		}
+		lines = append(lines, line(e))
 	}
+	return lines
 }
 
 // line puts an entry into one line.

@@ -47,7 +47,7 @@ var floors = []floor{
 	{pkg: "cmd/simba-sim/internal/experiment", project: "actor backend observe session sim term",
 		outside: "github.com/spf13/cobra github.com/spf13/pflag gonum.org/v1/plot"},
 	{pkg: "cmd/simba-sim/internal/report", project: "sim"},
-	{pkg: "cmd/simba-sim", project: "sim sim/swarm cmd/simba-sim/internal/experiment cmd/simba-sim/internal/report", outside: "github.com/spf13/cobra"},
+	{pkg: "cmd/simba-sim", project: "sim sim/scenario sim/swarm cmd/simba-sim/internal/experiment cmd/simba-sim/internal/report", outside: "github.com/spf13/cobra"},
 }
 
 // What every test may import on top of what its package may.
