@@ -70,7 +70,7 @@ func (l *lived) writePage(path, title, again string) error {
 		Command: again,
 		Params: []report.Param{
 			{Name: "lease", Value: l.Params.Lease.String()},
-			{Name: "renew interval", Value: l.Params.RenewInterval.String()},
+			{Name: "renew interval", Value: l.Params.RenewInterval.Round(time.Millisecond).String()},
 			{Name: "drift", Value: fmt.Sprint(l.Params.Drift)},
 			{Name: "margin", Value: l.Params.Margin.String()},
 			{Name: "decisions", Value: fmt.Sprint(len(l.decisions))},
