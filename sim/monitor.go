@@ -90,7 +90,8 @@ func (m *Monitor) sent(from, to actor.Ref, msg actor.Message) {
 	case session.Contend:
 		m.contends(p, msg)
 	case session.Withdraw, session.Leave:
-		m.node(p.node).actor(p).contends = false
+		a := m.node(p.node).actor(p)
+		a.contends, a.candidacy = false, 0
 	case session.Done:
 		m.joined(p)
 	case *backend.RenewRequest:

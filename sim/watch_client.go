@@ -26,7 +26,7 @@ type nodeWatch struct {
 	opened    int
 	over      map[string]bool          // sessions that were given up here
 	expired   map[string]bool          // of which the backend has said that they had expired
-	told      map[string]bool          // in answer to a renewal, which is always heard
+	told      map[string]bool          // in an answer that is always heard
 	deadlines map[string]actor.Instant // the last one of each session
 	renewing  flight
 	renewals  uint64 // sent
@@ -56,6 +56,7 @@ const rounding = time.Microsecond
 
 type attempt struct {
 	flight
+	answered    bool
 	names       []string
 	candidacies []uint64 // for which it was made, of each name
 }
@@ -77,6 +78,7 @@ type actorWatch struct {
 	exited    bool          // a task has, so that a policy may have followed
 	refused   bool          // a callback was, so that a step-down has followed
 	contends  bool          // as far as it has told its session
+	candidacy uint64        // the last that it has told its session of, 0 if it was withdrawn
 	coolUntil actor.Instant // by its node's clock
 	status    election.Status
 }
@@ -221,7 +223,8 @@ func (m *Monitor) attempting(from *process, msg *backend.AcquireRequest) {
 
 func (m *Monitor) acquireAnswer(to *process, msg *backend.AcquireAnswer) {
 	w := m.node(to.node)
-	for _, name := range w.calls[msg.ID].names {
+	a, known := w.calls[msg.ID]
+	for _, name := range a.names {
 		if w.attempts[name].id == msg.ID {
 			delete(w.attempts, name)
 		}
@@ -232,6 +235,13 @@ func (m *Monitor) acquireAnswer(to *process, msg *backend.AcquireAnswer) {
 		}
 	}
 	m.answered(w, msg.ID, msg.Err)
+	remembered := w.node.awake().Before(a.until.Add(2*m.cluster.Params.Lease - rounding))
+	if known && !a.answered && remembered && errors.Is(msg.Err, backend.ErrExpired) {
+		w.told[a.session] = true
+	}
+	if a.answered = true; known {
+		w.calls[msg.ID] = a
+	}
 }
 
 // winIsCurrent: a win answers the current attempt, in time, with a token that was
@@ -310,7 +320,10 @@ func (m *Monitor) lookAtNode(w *nodeWatch) {
 func (m *Monitor) lookAtActor(w *nodeWatch, p *process, msg actor.Message) {
 	switch msg := msg.(type) {
 	case *backend.RenewAnswer:
-		m.heeded(w, msg)
+		m.expiryHeeded(w)
+		m.listHeeded(w, msg)
+	case *backend.AcquireAnswer:
+		m.expiryHeeded(w)
 	case *actor.Request:
 		if a := w.actor(p); a.contends && (a.ending || w.node.Now().Before(a.coolUntil)) {
 			m.violate(NoAttemptUnasked, "%s was asked to stop or to step down, and contends all the same", p)
@@ -321,14 +334,21 @@ func (m *Monitor) lookAtActor(w *nodeWatch, p *process, msg actor.Message) {
 	}
 }
 
-// heeded: what the answer to a renewal says has consequences in the same step.
-func (m *Monitor) heeded(w *nodeWatch, a *backend.RenewAnswer) {
+// expiryHeeded: that a session has expired ends its terms in the step that hears of
+// it.
+func (m *Monitor) expiryHeeded(w *nodeWatch) {
 	for _, t := range w.terms {
-		switch {
-		case !t.valid():
-		case w.told[t.term.Session()]:
+		if w.told[t.term.Session()] && t.valid() {
 			m.violate(ExpiredIsFinal, "%s is valid, and the backend has said that its session has expired, on %s", termOf(t.term), w.node)
-		case t.forsaken && w.answered > max(t.renewals, t.lost) && a.Err == nil && a.Renewal.Complete && !listed(a.Renewal.Leases, t):
+		}
+	}
+}
+
+// listHeeded: a lease that a renewal does not list any more ends its term in the step
+// that hears of it.
+func (m *Monitor) listHeeded(w *nodeWatch, a *backend.RenewAnswer) {
+	for _, t := range w.terms {
+		if t.forsaken && w.answered > max(t.renewals, t.lost) && a.Err == nil && a.Renewal.Complete && !listed(a.Renewal.Leases, t) && t.valid() {
 			m.violate(DeadlineFirst, "%s is valid, and a renewal has said that its lease is gone, on %s", termOf(t.term), w.node)
 		}
 	}

@@ -42,7 +42,7 @@ func (m *Monitor) joined(p *process) {
 func (m *Monitor) contends(p *process, msg session.Contend) {
 	w := m.node(p.node)
 	a := w.actor(p)
-	a.contends = true
+	a.contends, a.candidacy = true, msg.Candidacy
 	now := w.node.Now()
 	switch {
 	case a.ending:
@@ -54,8 +54,15 @@ func (m *Monitor) contends(p *process, msg session.Contend) {
 
 // elected: whoever was told to stop or to step down does not take a win any more.
 func (m *Monitor) elected(w *nodeWatch, e observe.Elected) {
-	if a := w.actors[m.current]; a != nil && (a.ending || w.node.Now().Before(a.coolUntil)) {
+	a := w.actors[m.current]
+	if a == nil {
+		return
+	}
+	if a.ending || w.node.Now().Before(a.coolUntil) {
 		m.violate(NoStaleWin, "%q is won with token %d by %s, which was told to stop or to step down", e.Name, e.Token, m.current)
+	}
+	if won, ok := m.msg.(session.Won); ok && won.Candidacy != a.candidacy {
+		m.violate(NoStaleWin, "%q is won with token %d by %s for candidacy %d, and its last word was %d", e.Name, e.Token, m.current, won.Candidacy, a.candidacy)
 	}
 }
 

@@ -163,16 +163,27 @@ func (w *World) callsAreFew() {
 // hides behind those who can.
 func (w *World) everybodyCanLead() {
 	name := w.names[0]
+	delay := []time.Duration{0, time.Millisecond, 5 * time.Millisecond}[w.Choose("calm delay", 3)]
+	w.Net.Weather.Delay = sim.Constant(delay)
+	attempted := false
+	w.OnSend(func(_, _ actor.Ref, msg actor.Message) { attempted = attempted || is[*backend.AcquireRequest](msg) })
 	for range len(w.Clients) - 1 {
 		if !w.within(w.limit(), w.Led(name), sim.NameIsLed, "nobody leads %q", name) {
 			return
 		}
+		if w.yes("amid an attempt") { // which then fails, and must be followed by another
+			attempted = false
+			w.RunUntil(lease, func() bool { return attempted })
+		}
 		leader := w.Leader(name)
+		if leader == nil {
+			return // between two terms
+		}
 		e := leader.Elections[name]
 		quick := w.wakes && w.ready(name) && !e.Deaf()
 		stopped := e.Stop()
 		next := func() bool { l := w.Leader(name); return l != nil && l != leader }
-		if quick && !w.within(longestTidying+10*time.Millisecond, next, sim.QuickHandover,
+		if quick && !w.within(longestTidying+10*time.Millisecond+10*delay, next, sim.QuickHandover,
 			"%s was told to stop, and nobody else leads %q soon after", leader, name) {
 			return
 		}
