@@ -79,12 +79,12 @@ func rate(f swarm.Found, took time.Duration) string {
 }
 
 func (r result) print(w io.Writer) {
-	fmt.Fprintf(w, "%d worlds from seed %d: %d events, %v of virtual time, in %v (%s)\n\n",
+	fmt.Fprintf(w, "%d worlds from seed %d: %d events, %v of virtual time, in %v (%s)\n",
 		r.Seeds, r.from, r.Events, r.Virtual.Round(time.Second), r.took.Round(time.Millisecond), rate(r.Found, r.took))
 	if r.Failure != nil {
 		return // what that has to say is more important
 	}
-	fmt.Fprintln(w, "Situations that the worlds were in:")
+	fmt.Fprintln(w, "\nSituations that the worlds were in:")
 	for i, n := range r.Met {
 		fmt.Fprintf(w, "%12d  %v\n", n, sim.Situation(i))
 	}

@@ -77,9 +77,6 @@ func Tell(c sim.Chooser, f func(sim.Entry)) *World {
 		p.Margin = 0 // the drift must do all by itself, to the nanosecond
 	}
 	w := &World{Cluster: sim.NewCluster(c, p), actions: actions, wakes: true}
-	if f != nil {
-		w.Cluster.Tell(f)
-	}
 	w.OnDeliver(w.delivered)
 	w.names = []string{"a", "b"}
 	if w.Once("many names", 32) {
@@ -94,6 +91,9 @@ func Tell(c sim.Chooser, f func(sim.Entry)) *World {
 	w.drawFaults()
 	w.drawNet()
 	w.drawStore()
+	if f != nil {
+		w.Cluster.Tell(f)
+	}
 	w.drawClients()
 	return w
 }

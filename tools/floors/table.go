@@ -38,7 +38,7 @@ var floors = []floor{
 	{pkg: "sim/scenario", project: "actor backend backend/memory election session sim term", outside: "github.com/goccy/go-yaml"},
 	{pkg: "props_test", tests: "actor backend session sim/swarm"},
 
-	{pkg: "docs", tests: "session election lock"},
+	{pkg: "docs", tests: "session election lock sim"},
 	{pkg: ".", core: true, project: "actor term observe backend session election lock task", tests: "backend/sqlite"},
 	{pkg: "cmd/simba/internal/child", outside: "golang.org/x/sys"},
 	{pkg: "cmd/simba/internal/tty", outside: "golang.org/x/sys"},
