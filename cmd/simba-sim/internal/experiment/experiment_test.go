@@ -18,6 +18,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgsvg"
 
+	"github.com/simba-go/simba/backend"
 	"github.com/simba-go/simba/sim"
 )
 
@@ -145,6 +146,39 @@ func TestJump(t *testing.T) {
 	}
 	if p := r.Points[2]; p.Overlaps == 0 || p.Needless == 0 || p.StaleAccepted == 0 || p.StaleRefused == 0 {
 		t.Errorf("with a jump of 20s: %+v; want overlaps, terms lost and stale writes", p)
+	}
+}
+
+// TestOvertaking: in this world the clock jumps just after a lease was given to a
+// session that it leaves a few milliseconds. The next one's answer overtakes that, so
+// that the smaller token begins its term last. No resource that checks is fooled.
+func TestOvertaking(t *testing.T) {
+	k, err := kindOf("jump")
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := k.points(base(), []string{"9s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := live(points[0].setup, 43); err != nil || m.Overlaps == 0 {
+		t.Errorf("%d overlaps, %v; want some, and nothing that is not tolerated", m.Overlaps, err)
+	}
+}
+
+// TestTokensOfTheBackend: that they grow is tolerated nowhere.
+func TestTokensOfTheBackend(t *testing.T) {
+	s := base()
+	s.Jump = time.Second
+	w := &world{Cluster: s.cluster(sim.Random(1)), setup: s}
+	w.granted([]backend.Outcome{{Won: true, Token: 2}, {Token: 1}, {Won: true, Token: 2}})
+	if err := w.Err(); err != nil {
+		t.Errorf("a token that is given twice to whoever asks twice: %v", err)
+	}
+	w.granted([]backend.Outcome{{Won: true, Token: 1}})
+	var v *sim.Violation
+	if !errors.As(w.Err(), &v) || v.Invariant != sim.TokensGrow {
+		t.Errorf("a token that falls: %v, want a violation", w.Err())
 	}
 }
 

@@ -19,6 +19,7 @@ type world struct {
 	setup   Setup
 	gauge   *gauge
 	measure measure
+	token   uint64 // the last one that the backend has given
 }
 
 // fault is something that happens while a client leads.
@@ -137,12 +138,27 @@ func (s *Setup) lossy(cl *sim.Cluster) {
 	}
 }
 
-// count counts calls to the backend, and writes.
+// count counts calls to the backend, and writes, and looks at the backend's tokens.
 func (w *world) count(_, _ actor.Ref, msg actor.Message) {
-	switch msg.(type) {
+	switch msg := msg.(type) {
 	case *backend.OpenRequest, *backend.RenewRequest, *backend.AcquireRequest, *backend.ReleaseRequest, *backend.CloseRequest:
 		w.measure.Calls++
 	case sim.Write:
 		w.measure.Writes++
+	case *backend.AcquireAnswer:
+		w.granted(msg.Outcomes)
+	}
+}
+
+// granted looks at tokens when the backend gives them. They grow there whatever clocks
+// do, and no setup makes up for it if they do not.
+func (w *world) granted(outcomes []backend.Outcome) {
+	for _, o := range outcomes {
+		if o.Won && o.Token < w.token {
+			w.Violate(sim.TokensGrow, "the backend gives token %d for %q after token %d", o.Token, o.Name, w.token)
+		}
+		if o.Won {
+			w.token = o.Token
+		}
 	}
 }
