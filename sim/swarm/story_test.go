@@ -81,7 +81,7 @@ func (s *stories) term(k key, e sim.Entry) {
 // TestStoriesMakeSense: whatever happens in a world, what is told of it can be. To
 // listen changes nothing.
 func TestStoriesMakeSense(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(30) {
 		s := &stories{t: t, seed: seed, begun: make(map[key]time.Duration), ended: make(map[key]time.Duration)}
 		told := swarm.Tell(sim.Random(seed), s.follow)
 		silent := swarm.New(sim.Random(seed))
