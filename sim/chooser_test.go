@@ -16,19 +16,24 @@ import (
 // choice is one that a world makes.
 type choice struct {
 	label string
-	n     int64
+	n     int64 // how many possibilities there are; minus the odds of something that may happen
 }
 
 func drawChoices() *rapid.Generator[[]choice] {
 	return rapid.SliceOf(rapid.Custom(func(t *rapid.T) choice {
-		return choice{rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "label"), rapid.SampledFrom([]int64{1, 2, 3, 1 << 53}).Draw(t, "n")}
+		return choice{rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "label"), rapid.SampledFrom([]int64{1, 2, 3, 1 << 53, -1, -2, -3}).Draw(t, "n")}
 	}))
 }
 
 func choose(c sim.Chooser, choices []choice) []int64 {
 	made := make([]int64, len(choices))
 	for i, ch := range choices {
-		made[i] = c.Choose(ch.label, ch.n)
+		switch {
+		case ch.n > 0:
+			made[i] = c.Choose(ch.label, ch.n)
+		case c.Once(ch.label, -ch.n):
+			made[i] = 1
+		}
 	}
 	return made
 }
@@ -78,6 +83,8 @@ func TestDecisions(t *testing.T) {
 		{"in another order", []choice{{"b", n}, {"a", n}, {"b", n}, {"a", n}}, []int64{9, 0, 0, 7}},
 		{"with others between them", []choice{{"x", n}, {"a", n}, {"y", n}, {"a", n}, {"a", n}}, []int64{0, 0, 0, 7, 0}},
 		{"of fewer possibilities", []choice{{"b", 9}, {"a", 1}, {"a", 3}}, []int64{8, 0, 2}},
+		{"whether something happens", []choice{{"b", -1 << 40}, {"b", -2}, {"a", -2}, {"a", -2}}, []int64{1, 0, 0, 1}},
+		{"what always happens", []choice{{"x", -1}, {"c", -1}, {"c", -1}}, []int64{1, 1, 1}},
 		{"below zero", []choice{{"c", n}}, []int64{0}},
 	} {
 		if got := choose(ds.Chooser(), tt.choices); !slices.Equal(got, tt.want) {

@@ -39,6 +39,9 @@ func (c *Cluster) LieInStore(b actor.Behavior) {
 // Guarded is the resource that checks tokens.
 func (c *Cluster) Guarded() actor.Ref { return c.guarded }
 
+// Unguarded is the resource that does not.
+func (c *Cluster) Unguarded() actor.Ref { return c.unguarded }
+
 // Careless is a resource that only says that it checks tokens.
 func (c *Cluster) Careless() actor.Ref {
 	return c.resource.Spawn("careless", &resource{highest: make(map[string]uint64), told: func(w Write, accepted bool) {

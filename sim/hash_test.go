@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -171,5 +172,43 @@ func TestHashSeesWhenAndWho(t *testing.T) {
 	}
 	if course(time.Second+1, 0) == first || course(time.Second, 1) == first {
 		t.Error("another course has the same hash")
+	}
+}
+
+// TestSentences: each message says what it is, in the trace and in a story.
+func TestSentences(t *testing.T) {
+	said := make(map[string]actor.Message)
+	for _, msg := range messages() {
+		for _, s := range []string{describe(msg), sentence(msg)} {
+			if s == "" || strings.Contains(s, "%!") || strings.Contains(s, "0x") {
+				t.Errorf("%T says %q", msg, s)
+			}
+			if other, known := said[s]; known && !strings.HasPrefix(s, "fails: ") && reflect.TypeOf(other) != reflect.TypeOf(msg) {
+				t.Errorf("%T and %T both say %q", msg, other, s)
+			}
+			said[s] = msg
+		}
+	}
+	for want, msg := range map[string]actor.Message{
+		"asks for a session of 1s":                      &backend.OpenRequest{Lease: time.Second},
+		"grants session 012345 for 1s":                  &backend.OpenAnswer{Grant: backend.Grant{Session: "0123456789", Remaining: time.Second}},
+		"fails: boom":                                   &backend.OpenAnswer{Err: errors.New("boom")},
+		"keeps the session for 1s":                      &backend.RenewAnswer{Renewal: backend.Renewal{Remaining: time.Second}},
+		"keeps the session for 1s, which has no leases": &backend.RenewAnswer{Renewal: backend.Renewal{Remaining: time.Second, Complete: true}},
+		"keeps the session for 0s, which has x=7":       &backend.RenewAnswer{Renewal: backend.Renewal{Complete: true, Leases: []backend.Lease{{Name: "x", Token: 7}}}},
+		"wants x, y":                                    &backend.AcquireRequest{Names: []string{"x", "y"}},
+		"answers: x=7 y held by s":                      &backend.AcquireAnswer{Outcomes: []backend.Outcome{{Name: "x", Won: true, Token: 7}, {Name: "y", Holder: backend.Holder{Held: true, Session: "s"}}}},
+		"answers: x held by ":                           &backend.AcquireAnswer{Outcomes: []backend.Outcome{{Name: "x"}}},
+		"gives back x=7":                                &backend.ReleaseRequest{Leases: []backend.Lease{{Name: "x", Token: 7}}},
+		"says that x, y became free":                    &backend.Vacated{Names: []string{"x", "y"}},
+		"session.Done":                                  session.Done{},
+		"closes session s":                              &backend.CloseRequest{Session: "s"},
+		"renews session s":                              &backend.RenewRequest{Session: "s"},
+		"fails: " + backend.ErrExpired.Error():          &backend.RenewAnswer{Err: backend.ErrExpired},
+		"asked for " + describe(&backend.CloseRequest{Session: ""}): actor.NewRequest(&backend.CloseRequest{}, nil),
+	} {
+		if got := sentence(msg); got != want {
+			t.Errorf("%T says %q, want %q", msg, got, want)
+		}
 	}
 }

@@ -307,6 +307,23 @@ func TestMonitorWatchesResources(t *testing.T) {
 	})
 }
 
+// TestStaleWrites counts what resources do with writes under a token that is not the
+// greatest.
+func TestStaleWrites(t *testing.T) {
+	for name, tt := range map[string]struct {
+		to                func(c *sim.Cluster) actor.Ref
+		refused, accepted uint64
+	}{"guarded": {(*sim.Cluster).Guarded, 2, 0}, "unguarded": {(*sim.Cluster).Unguarded, 0, 2}} {
+		l := newLiar()
+		for _, token := range []uint64{2, 1, 2, 3, 2, 3} {
+			l.sayTo(tt.to(l.Cluster), sim.Write{Name: "x", Token: token})
+		}
+		if met := l.Monitor.Met; met[sim.StaleRefused] != tt.refused || met[sim.StaleAccepted] != tt.accepted || l.Err() != nil {
+			t.Errorf("%s: it refuses %d stale writes and accepts %d: %v", name, met[sim.StaleRefused], met[sim.StaleAccepted], l.Err())
+		}
+	}
+}
+
 // TestTolerate: what is expected in a world is counted, and nothing else is let pass.
 func TestTolerate(t *testing.T) {
 	l := newLiar()
