@@ -241,7 +241,7 @@ func (c *Client) overSince(e observe.Revoked) actor.Instant {
 	if t == nil || e.Reason != term.DeadlinePassed {
 		return c.world.now
 	}
-	return min(c.world.now, c.machine.clock.when(c.watch.deadlines[t.term.Session()]))
+	return min(c.world.now, max(t.elected, c.machine.clock.when(c.watch.deadlines[t.term.Session()])))
 }
 
 func (c *Client) about(k Kind, name string, token uint64, state, text string) Entry {

@@ -20,6 +20,7 @@ type watched struct {
 	owner    actor.Ref
 	renewals uint64        // of its session, sent before it was won
 	until    actor.Instant // when it is over by its node's clock, as last seen
+	elected  actor.Instant // of true time, when its owner took it
 	forsaken bool          // the backend broke its promise, and nobody can help that
 	lost     uint64        // renewals that had been sent when it did
 	running  bool          // its task

@@ -54,6 +54,9 @@ func (m *Monitor) contends(p *process, msg session.Contend) {
 
 // elected: whoever was told to stop or to step down does not take a win any more.
 func (m *Monitor) elected(w *nodeWatch, e observe.Elected) {
+	if t := w.term(e.Name, e.Token); t != nil {
+		t.elected = m.cluster.now
+	}
 	a := w.actors[m.current]
 	if a == nil {
 		return
