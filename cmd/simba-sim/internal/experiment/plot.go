@@ -159,7 +159,11 @@ func (r *Result) diagram(of panel) (*plot.Plot, error) {
 	if top == 0 {
 		top = 1
 	}
-	p.Y.Min, p.Y.Max = 0, 1.25*top // zero, to see how much it is, and room for the legend
+	entries := len(of.lines)
+	if r.kind.mark != nil {
+		entries++
+	}
+	p.Y.Min, p.Y.Max = 0, (1.1+0.1*float64(entries))*top // zero, to see how much it is, and room for the legend
 	if r.kind.log {
 		p.X.Tick.Marker = plot.ConstantTicks(r.ticks())
 	}
