@@ -1,6 +1,8 @@
 package scenario_test
 
 import (
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/simba-go/simba/sim"
@@ -27,5 +29,31 @@ func TestStories(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestDocumented: the page about scenarios has all stories and all that an event can
+// do, and its example is what the file says.
+func TestDocumented(t *testing.T) {
+	text, err := os.ReadFile("../../docs/experiments.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	words := scenario.Actions()
+	for _, s := range append(scenario.Stories(), scenario.Outside()...) {
+		words = append(words, s.Title)
+	}
+	for _, w := range words {
+		if !strings.Contains(page, "`"+w+"`") {
+			t.Errorf("%q is not in docs/experiments.md", w)
+		}
+	}
+	file, err := os.ReadFile("stories/long-pause.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, example, _ := strings.Cut(string(file), "\ntitle: "); !strings.Contains(page, "title: "+example) {
+		t.Error("the example in docs/experiments.md is not stories/long-pause.yaml")
 	}
 }

@@ -346,6 +346,19 @@ func TestEveryKind(t *testing.T) {
 	}
 }
 
+// TestDocumented: the page about experiments has all of them.
+func TestDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/experiments.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range kindNames() {
+		if !bytes.Contains(page, []byte("| `"+name+"` |")) {
+			t.Errorf("%q has no row in docs/experiments.md", name)
+		}
+	}
+}
+
 // TestMistakes: an error names the value, and what would be right.
 func TestMistakes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
