@@ -18,8 +18,8 @@ comes of it: how long a failover takes after a crash, how long nobody leads, how
 terms are lost for nothing, how many calls to the backend it takes.
 
 In each world the leader crashes, is cut off from the backend for two leases, and is
-paused, in turn, again and again. The last three kinds of experiments have one sort of
-faults only.
+paused, in turn, again and again; in the experiments pause, drift and jump it suffers
+one sort of faults only.
 
 Clocks are faster or slower than the backend's by --drift. As long as that is at most
 --bound, and the backend's clock does not jump, every rule is checked, and a broken one
@@ -45,7 +45,7 @@ type options struct {
 func Command() *cobra.Command {
 	o := &options{base: base(), worlds: 100}
 	cmd := &cobra.Command{
-		Use:       "experiment [" + strings.ToUpper(strings.Join(kindNames(), "|")) + "]...",
+		Use:       "experiment [KIND...]",
 		Short:     "Measure failover, availability and calls in many worlds, and plot them",
 		Long:      help + "\n\n" + listKinds(),
 		Example:   examples,
@@ -54,7 +54,6 @@ func Command() *cobra.Command {
 			return o.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
-	cmd.Use = "experiment [KIND...]"
 	o.register(cmd.Flags())
 	return cmd
 }
@@ -79,7 +78,8 @@ func (o *options) register(f *pflag.FlagSet) {
 		if k.name == "jump" {
 			continue // there is none but in its own experiment
 		}
-		f.Var(&flagValue{k, &o.base}, k.name, k.says)
+		what, _, _ := strings.Cut(k.says, ";")
+		f.Var(&flagValue{k, &o.base}, k.name, what)
 	}
 	f.Var(&flagValue{bound, &o.base}, "bound", "the drift that clients allow for")
 	f.Var(&flagValue{every, &o.base}, "every", "mean time from one fault to the next")
