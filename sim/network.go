@@ -1,6 +1,9 @@
 package sim
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/simba-go/simba/actor"
@@ -81,7 +84,10 @@ func (n *Net) DropNext(from, to *Node, which func(msg actor.Message) bool) {
 
 // Calm ends all cuts, and makes the weather perfect.
 func (n *Net) Calm() {
-	for l := range n.cuts { //simba:unordered only who is told of it sees the order
+	cuts := slices.SortedFunc(maps.Keys(n.cuts), func(a, b link) int {
+		return cmp.Or(cmp.Compare(a.from.name, b.from.name), cmp.Compare(a.to.name, b.to.name))
+	})
+	for _, l := range cuts {
 		n.world.faultTo(l.from.name, l.to.name, "healed", "messages get from %s to %s again", l.from, l.to)
 	}
 	clear(n.cuts)
