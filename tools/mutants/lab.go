@@ -15,6 +15,7 @@ import (
 
 // A lab builds the module with one bug planted at a time, and lets its simulated worlds look for it.
 type lab struct {
+	dry      bool   // only see that the bugs apply and compile
 	root     string // of the module
 	dir      string // where overlays and binaries go
 	pkg      string // whose tests are the worlds
@@ -53,6 +54,9 @@ func (l *lab) chase(ctx context.Context, m mutant, r *result) error {
 		return err
 	}
 	defer os.Remove(binary) // of which there would be a gigabyte in the end
+	if l.dry {
+		return nil
+	}
 	output, err := l.run(ctx, binary, "^TestSafety$", "-seeds", fmt.Sprint(l.seeds))
 	if r.Caught = sweepVerdict(output); r.Caught == nil {
 		return survived(err, output, l.seeds)
@@ -79,7 +83,7 @@ func survived(err error, output string, seeds int) error {
 func (l *lab) check(ctx context.Context) error {
 	binary, err := l.build(ctx, mutant{name: "unmutated"})
 	if err != nil {
-		return err
+		return fmt.Errorf("without a planted bug, %s %w", l.pkg, err)
 	}
 	defer os.Remove(binary)
 	output, err := l.run(ctx, binary, "^(TestSafety|TestWorld)$", "-seeds", fmt.Sprint(l.baseline), "-rapid.checks=100", "-rapid.nofailfile")
@@ -150,7 +154,7 @@ func (l *lab) run(ctx context.Context, binary, test string, args ...string) (out
 func (l *lab) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = l.root
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GOFLAGS=-p=1", "GOWORK=off")
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1", "GOFLAGS="+os.Getenv("GOFLAGS")+" -p=1", "GOWORK=off")
 	cmd.WaitDelay = time.Second
 	return cmd
 }
@@ -164,17 +168,4 @@ func end(output string) string {
 
 func oneOf(numbers []int) string {
 	return strings.Trim(strings.Join(strings.Fields(fmt.Sprint(numbers)), " or "), "[]")
-}
-
-
-// dry only sees that the mutant applies and compiles.
-func (l *lab) dry(ctx context.Context, m mutant) result {
-	r := result{Name: m.name, Bug: m.bug, Catchers: m.catchers}
-	binary, err := l.build(ctx, m)
-	if err != nil {
-		r.Problem = err.Error()
-		return r
-	}
-	os.Remove(binary)
-	return r
 }

@@ -99,32 +99,25 @@ func (o options) execute(ctx context.Context, stdout, stderr io.Writer) (ok bool
 	}
 	defer cleanUp()
 	p := newProgress(stderr, len(chosen))
+	defer p.clear()
 	if !o.dry {
 		p.say("without a bug")
 		if err := l.check(ctx); err != nil {
-			p.clear()
 			return false, err
 		}
 	}
-	results := each(chosen, o.workers, func(m mutant) result { return o.examine(ctx, l, m) }, p.done)
+	results := each(chosen, o.workers, func(m mutant) result { return l.examine(ctx, m) }, p.done)
 	p.clear()
 	if ctx.Err() != nil {
 		return false, errors.New("interrupted")
 	}
-	s := summary{Results: results, Whole: len(o.names) == 0 && !o.dry}
+	s := summary{results: results, whole: len(o.names) == 0 && !o.dry, dry: o.dry}
 	return s.ok(), s.write(stdout, o.json)
-}
-
-func (o options) examine(ctx context.Context, l *lab, m mutant) result {
-	if !o.dry {
-		return l.examine(ctx, m)
-	}
-	return l.dry(ctx, m)
 }
 
 func (o options) lab(root string) (l *lab, cleanUp func(), err error) {
 	l = &lab{
-		root: root, pkg: o.pkg, seeds: o.seeds, baseline: min(300, o.seeds),
+		dry: o.dry, root: root, pkg: o.pkg, seeds: o.seeds, baseline: min(300, o.seeds),
 		shrink: 10 * time.Second, limit: 5 * time.Minute,
 	}
 	if o.keep != "" {

@@ -15,17 +15,19 @@ const few = 15
 
 // A summary judges all results.
 type summary struct {
-	Results []result
-	Whole   bool // of all mutants, so that it can be judged how many shrink
+	results []result
+	whole   bool // of all mutants, so that it can be judged how many shrink
+	dry     bool // nothing was run
 }
 
-func (r result) shrinks(catchers []int) bool {
-	return r.Shrunk != nil && r.Shrunk.Decisions <= few && slices.Contains(catchers, r.Shrunk.Invariant)
+// shrinks reports whether rapid has found a small world for the very bug. One that it has shrunk to another is of no help.
+func (r result) shrinks() bool {
+	return r.Shrunk != nil && r.Shrunk.Decisions <= few && slices.Contains(r.Catchers, r.Shrunk.Invariant)
 }
 
 func (s summary) count(is func(result) bool) int {
 	n := 0
-	for _, r := range s.Results {
+	for _, r := range s.results {
 		if is(r) {
 			n++
 		}
@@ -35,9 +37,9 @@ func (s summary) count(is func(result) bool) int {
 
 func (s summary) problems() int { return s.count(func(r result) bool { return r.Problem != "" }) }
 
-func (s summary) shrunk() int { return s.count(func(r result) bool { return r.shrinks(r.Catchers) }) }
+func (s summary) shrunk() int { return s.count(result.shrinks) }
 
-func (s summary) shrinksEnough() bool { return !s.Whole || 4*s.shrunk() >= 3*len(s.Results) }
+func (s summary) shrinksEnough() bool { return !s.whole || 4*s.shrunk() >= 3*len(s.results) }
 
 func (s summary) ok() bool { return s.problems() == 0 && s.shrinksEnough() }
 
@@ -45,29 +47,12 @@ func (s summary) write(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return s.writeJSON(w)
 	}
-	return s.writeTable(w)
-}
-
-func (s summary) writeJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "\t")
-	return e.Encode(map[string]any{
-		"ok": s.ok(), "mutants": len(s.Results), "problems": s.problems(), "shrunk": s.shrunk(), "results": s.Results,
-	})
-}
-
-// writeTable ends with what is wrong, where a person looks first.
-func (s summary) writeTable(w io.Writer) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "MUTANT\tINVARIANT\tSEEDS\tDECISIONS")
-	for _, r := range s.Results {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Name, r.caught(), r.seeds(), r.decisions())
+	if !s.dry {
+		if err := s.writeTable(w); err != nil {
+			return err
+		}
 	}
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	for _, r := range s.Results {
+	for _, r := range s.results {
 		if r.Problem != "" {
 			fmt.Fprintf(w, "%s %s\n", r.Name, strings.TrimSpace(r.Problem))
 		}
@@ -76,9 +61,32 @@ func (s summary) writeTable(w io.Writer) error {
 	return err
 }
 
+func (s summary) writeJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "\t")
+	return e.Encode(map[string]any{
+		"ok": s.ok(), "mutants": len(s.results), "problems": s.problems(), "shrunk": s.shrunk(), "results": s.results,
+	})
+}
+
+func (s summary) writeTable(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "MUTANT\tINVARIANT\tSEEDS\tDECISIONS")
+	for _, r := range s.results {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", r.Name, r.caught(), r.seeds(), r.decisions())
+	}
+	fmt.Fprintln(t)
+	return t.Flush()
+}
+
+// line sums it up, below what is wrong, where a person looks first.
 func (s summary) line() string {
-	line := fmt.Sprintf("%d of %d bugs caught by the invariant that they name", len(s.Results)-s.problems(), len(s.Results))
-	if line += fmt.Sprintf("; %d shrunk to at most %d decisions", s.shrunk(), few); !s.shrinksEnough() {
+	good, all := len(s.results)-s.problems(), len(s.results)
+	if s.dry {
+		return fmt.Sprintf("%d of %d bugs apply and compile", good, all)
+	}
+	line := fmt.Sprintf("%d of %d bugs caught by the invariant that they name, %d shrunk to at most %d decisions", good, all, s.shrunk(), few)
+	if !s.shrinksEnough() {
 		line += ", which must be three in four"
 	}
 	return line
