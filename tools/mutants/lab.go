@@ -65,6 +65,9 @@ func (l *lab) chase(ctx context.Context, m mutant, r *result) error {
 		return fmt.Errorf("is caught by invariant %d, not by %s: seed %d: %s",
 			r.Caught.Invariant, oneOf(m.catchers), r.Caught.Seeds-1, r.Caught.Message)
 	}
+	if l.shrink <= 0 {
+		return nil
+	}
 	output, _ = l.run(ctx, binary, "^TestWorld$", fmt.Sprintf("-rapid.checks=%d", l.seeds),
 		fmt.Sprintf("-rapid.shrinktime=%v", l.shrink), "-rapid.nofailfile")
 	r.Shrunk = shrinkVerdict(output)

@@ -32,6 +32,7 @@ type options struct {
 	json, list bool
 	dry        bool
 	seeds      int
+	shrink     time.Duration
 	workers    int
 	names      []string
 }
@@ -51,6 +52,7 @@ func parseArgs(args []string, stderr io.Writer) (options, error) {
 	f.BoolVar(&o.list, "list", false, "say what the bugs are, and run nothing")
 	f.BoolVar(&o.dry, "n", false, "only see that the bugs apply and compile")
 	f.IntVar(&o.seeds, "seeds", 5000, "that a bug may take")
+	f.DurationVar(&o.shrink, "shrink", 10*time.Second, "how long rapid may shrink a world; 0 leaves that out")
 	f.IntVar(&o.workers, "workers", runtime.GOMAXPROCS(0), "bugs that are examined at once")
 	err := f.Parse(args)
 	o.names = f.Args()
@@ -111,14 +113,14 @@ func (o options) execute(ctx context.Context, stdout, stderr io.Writer) (ok bool
 	if ctx.Err() != nil {
 		return false, errors.New("interrupted")
 	}
-	s := summary{results: results, whole: len(o.names) == 0 && !o.dry, dry: o.dry}
+	s := summary{results: results, whole: len(o.names) == 0 && !o.dry && o.shrink > 0, dry: o.dry}
 	return s.ok(), s.write(stdout, o.json)
 }
 
 func (o options) lab(root string) (l *lab, cleanUp func(), err error) {
 	l = &lab{
 		dry: o.dry, root: root, pkg: o.pkg, seeds: o.seeds, baseline: min(300, o.seeds),
-		shrink: 10 * time.Second, limit: 5 * time.Minute,
+		shrink: o.shrink, limit: 2 * time.Minute,
 	}
 	if o.keep != "" {
 		l.dir, err = filepath.Abs(o.keep)
