@@ -72,6 +72,13 @@ func TestChosenBugsAsJSON(t *testing.T) {
 	}
 }
 
+func TestWithoutShrinkingNobodyJudgesIt(t *testing.T) {
+	code, stdout, _ := runMutants(t, "-root", house, "-seeds", "100", "-shrink", "0", "door-open")
+	if code != 0 || !strings.Contains(stdout, "\ndoor-open  1 the door is shut  7      -\n") {
+		t.Errorf("code %d: %s", code, stdout)
+	}
+}
+
 // TestDryRun does not find out what the tests say.
 func TestDryRun(t *testing.T) {
 	keep := t.TempDir()
