@@ -9,7 +9,7 @@ COUNT ?= 6
 
 each = @set -e; for module in $(MODULES); do echo "$@: $$module"; (cd $$module; $(1)); done
 
-.PHONY: help demo test check bench gofmt vet staticcheck tidy floors deterministic documented bin
+.PHONY: help demo test check bench mutants gofmt vet staticcheck tidy floors deterministic documented bin
 
 help: ## list these commands
 	@sed -n 's/^\([a-z]*\):[^#]*## /\1	/p' $(MAKEFILE_LIST) | expand -t 15
@@ -26,6 +26,9 @@ bench: bin ## run the benchmarks and sum them up: BENCH=regexp COUNT=runs, raw f
 	@mkdir -p .tmp
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./... >.tmp/bench.txt || { cat .tmp/bench.txt; exit 1; }
 	bin/benchstat .tmp/bench.txt
+
+mutants: bin ## plant bugs, one at a time, and see that the simulator catches each: docs/mutants.md
+	@bin/mutants
 
 gofmt: ## the formatting
 	@echo "$@: ."

@@ -6,6 +6,7 @@ tool (
 	github.com/simba-go/simba/tools/deterministic
 	github.com/simba-go/simba/tools/documented
 	github.com/simba-go/simba/tools/floors
+	github.com/simba-go/simba/tools/mutants
 	golang.org/x/perf/cmd/benchstat
 	honnef.co/go/tools/cmd/staticcheck
 )
