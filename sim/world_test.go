@@ -174,11 +174,14 @@ func TestStop(t *testing.T) {
 		child = ctx.Spawn("child", on(&self, func(actor.Context) {}))
 	}))
 	w.RunFor(0)
+	w.NewNode("other", 0, 1).Stop(child) // which is not one of its actors
+	n.Stop(&sim.Reply{})                 // nor is this
+	w.RunFor(time.Second)
 	child.Tell("before")
 	n.Stop(child)
 	child.Tell("after")
 	w.RunFor(time.Second)
-	self.want(t, "before@0s", "{}@0s") // Stopping
+	self.want(t, "before@1s", "{}@1s") // Stopping
 	if len(parent.got) != 1 || w.DeadLetters() != 1 {
 		t.Errorf("the parent received %v, %d dead letters", parent.got, w.DeadLetters())
 	}
