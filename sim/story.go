@@ -208,12 +208,14 @@ func (c *Client) tell(e observe.Event) {
 		about.State, about.Text = "OPENING", fmt.Sprintf("no session: %v; the next try comes in %v", e.Err, e.Retry)
 	case observe.Elected:
 		about = c.about(KindTerm, e.Name, e.Token, "begun", "a term begins")
+		if t := c.watch.term(e.Name, e.Token); t != nil && t.since < w.now {
+			w.tellLate(t.since, about, "")
+			return
+		}
 	case observe.Revoked:
 		about = c.about(KindTerm, e.Name, e.Token, "ended", "the term ends: "+e.Reason.String())
-		if w.now > c.overSince(e) {
-			about.At = time.Duration(c.overSince(e))
-			about.Text += ", which its process noticed later"
-			w.tell(about)
+		if over := c.overSince(e); over < w.now {
+			w.tellLate(over, about, ", which its process noticed later")
 			return
 		}
 	case observe.HandoverTimedOut:
@@ -232,6 +234,13 @@ func (c *Client) tell(e observe.Event) {
 		return
 	}
 	w.entry(about)
+}
+
+// tellLate tells of something that has happened before.
+func (w *World) tellLate(at actor.Instant, e Entry, how string) {
+	e.At = time.Duration(at)
+	e.Text += how
+	w.tell(e)
 }
 
 // overSince is the true instant from which on a term that was revoked now has not

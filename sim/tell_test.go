@@ -109,3 +109,24 @@ func TestStoryTellsTheTrueTime(t *testing.T) {
 		t.Errorf("a's term ends at %v; a nanosecond before, it leads: %v; and then: %v", at, before, then)
 	}
 }
+
+// A calm ends all cuts, and that is told in the same order each time.
+func TestCalmIsToldInOrder(t *testing.T) {
+	for range 5 {
+		var healed []string
+		c := sim.NewCluster(sim.Calm(), params)
+		c.Tell(func(e sim.Entry) {
+			if e.State == "healed" {
+				healed = append(healed, e.Node+" to "+e.To)
+			}
+		})
+		a, b := c.NewClient("a", 0, 1), c.NewClient("b", 0, 1)
+		c.Net.Cut(b.Node, c.Store)
+		c.Net.Cut(a.Node, c.Store)
+		c.Net.CutOneWay(a.Node, c.Store)
+		c.Net.Calm()
+		if want := []string{"a to store", "b to store", "store to a", "store to b"}; !slices.Equal(healed, want) {
+			t.Fatalf("healed are %q, want %q", healed, want)
+		}
+	}
+}

@@ -18,6 +18,7 @@ type watched struct {
 	token    uint64 // as it was won
 	node     *Node
 	owner    actor.Ref
+	since    actor.Instant // of true time
 	renewals uint64        // of its session, sent before it was won
 	until    actor.Instant // when it is over by its node's clock, as last seen
 	elected  actor.Instant // of true time, when its owner took it
@@ -61,7 +62,7 @@ func (m *Monitor) begun(w *nodeWatch, owner actor.Ref, t *term.Term) {
 	m.Met[TermBegun]++
 	w.actor(owner).contends = false
 	n := m.name(t.Name())
-	next := &watched{term: t, token: t.Token(), node: w.node, owner: owner, renewals: w.renewals, until: term.Until(t)}
+	next := &watched{term: t, token: t.Token(), node: w.node, owner: owner, since: m.cluster.now, renewals: w.renewals, until: term.Until(t)}
 	next.forsaken = m.store.lost(t.Session()) || m.store.removed[backend.Lease{Name: t.Name(), Token: t.Token()}]
 	if t.Token() <= n.token && !next.forsaken { // one that the backend has forgotten may come late
 		m.violate(TokensGrow, "the token of %q goes from %d to %d", t.Name(), n.token, t.Token())

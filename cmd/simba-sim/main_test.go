@@ -201,7 +201,7 @@ func TestMistakes(t *testing.T) {
 		"sweep --seeds many":            `invalid argument "many" for "--seeds"`,
 		"sweep --seeds 2 --workers -3":  "--workers is -3; it must not be negative",
 		"sweep 10":                      `unknown command "10"`,
-		"run 42":                        `there is no story "42"`,
+		"run 42":                        `there is no story "42"; name a file`,
 		"run --seed x":                  `invalid argument "x" for "--seed"`,
 		"run --out no/such/folder.json": "the trace could not be written",
 		"live":                          `unknown command "live"`,
@@ -262,7 +262,7 @@ func TestTraceIsWrittenAndRead(t *testing.T) {
 	seed := uint64(1<<64 - 1)
 	for _, tt := range []trace{
 		newTrace("", nil, nil, nil),
-		newTrace("", &seed, sim.Decisions{{Label: `a "quoted" <label>`, Number: 1, Value: 1<<63 - 1}, {Label: "b", Number: 2, Value: 1}},
+		newTrace("the long pause", &seed, sim.Decisions{{Label: `a "quoted" <label>`, Number: 1, Value: 1<<63 - 1}, {Label: "b", Number: 2, Value: 1}},
 			&sim.Violation{Invariant: sim.OneTask, What: "two\nlines []\n}"}),
 		newTrace("", nil, sim.Decisions{{Label: "a", Number: 1, Value: 1}}, errors.New("something else")),
 	} {

@@ -52,7 +52,7 @@ func (s *stories) follow(e sim.Entry) {
 		s.must(e.Kind == sim.KindFault && e.State != "", e, "there is no such kind")
 	}
 	k := key{e.Node, e.Name, e.Token}
-	late := e.Kind == sim.KindTerm && e.State == "ended" && e.At < s.now // noticed later
+	late := e.Kind == sim.KindTerm // whose owner may hear or notice it late
 	s.must(e.At >= s.now || late, e, "time goes back")
 	s.now = max(s.now, e.At)
 	switch e.Kind {
