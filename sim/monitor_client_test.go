@@ -37,6 +37,12 @@ func TestMonitorWatchesSessions(t *testing.T) {
 		l.renew(call, l.id())
 		l.hear(&backend.RenewAnswer{ID: call, Err: backend.ErrExpired}, nil)
 	}
+	expiredAttempt := func(l *liar, call uint64, after time.Duration) {
+		l.contend("x", 1)
+		l.acquire(call, l.id(), "x")
+		l.RunFor(after)
+		l.hear(&backend.AcquireAnswer{ID: call, Err: backend.ErrExpired}, nil)
+	}
 	tell(t, newInsider, []lie{
 		{"a deadline at the expiry", func(l *liar) { deadline(l, expiry(l)); l.hear("look", nil) }, sim.Invariant{}},
 		{"a deadline after the expiry", func(l *liar) { deadline(l, expiry(l)+1); l.hear("look", nil) }, sim.DeadlineFirst},
@@ -98,6 +104,31 @@ func TestMonitorWatchesSessions(t *testing.T) {
 			l.renew(mine+1, l.id())
 			l.hear(&backend.RenewAnswer{ID: mine + 1, Err: backend.ErrExpired}, func(actor.Context) { term.End(tm, term.SessionExpired) })
 		}, sim.Invariant{}},
+		{"a renewal after an attempt was told that it has expired", func(l *liar) {
+			expiredAttempt(l, mine, 0)
+			l.renew(mine+1, l.id())
+		}, sim.ExpiredIsFinal},
+		{"a renewal after an attempt was told so that is still remembered", func(l *liar) {
+			expiredAttempt(l, mine, 2*params.Lease+time.Second-3*time.Microsecond)
+			l.renew(mine+1, l.id())
+		}, sim.ExpiredIsFinal},
+		{"a renewal after an attempt was told so that is not remembered any more", func(l *liar) {
+			expiredAttempt(l, mine, 2*params.Lease+time.Second)
+			l.renew(mine+1, l.id())
+		}, sim.Invariant{}},
+		{"a renewal after the second answer to an attempt tells so", func(l *liar) {
+			l.contend("x", 1)
+			l.acquire(mine, l.id(), "x")
+			l.hear(&backend.AcquireAnswer{ID: mine}, nil)
+			l.hear(&backend.AcquireAnswer{ID: mine, Err: backend.ErrExpired}, nil)
+			l.renew(mine+1, l.id())
+		}, sim.Invariant{}},
+		{"a term that outlives what an attempt was told", func(l *liar) {
+			l.wins("x", time.Second)
+			l.contend("y", 1)
+			l.acquire(mine+1, l.id(), "y")
+			l.hear(&backend.AcquireAnswer{ID: mine + 1, Err: backend.ErrExpired}, nil)
+		}, sim.ExpiredIsFinal},
 		{"a state that cannot follow", func(l *liar) { show(l, session.Closed); show(l, session.Live) }, sim.ReachableStates},
 		{"states that follow", func(l *liar) { show(l, session.Suspended); show(l, session.Opening); show(l, session.Closed) }, sim.Invariant{}},
 	})
@@ -116,6 +147,12 @@ func TestMonitorWatchesElections(t *testing.T) {
 	elected := func(l *liar) {
 		l.hear("win", func(actor.Context) { l.client.Say(observe.Elected{Name: "x", Token: 1}) })
 	}
+	// candidate enters two candidacies, and takes a win of one of them.
+	candidate := func(l *liar, won uint64) {
+		l.sayTo(l.to, session.Contend{Name: "x", Candidacy: 1})
+		l.sayTo(l.to, session.Contend{Name: "x", Candidacy: 2})
+		l.hear(session.Won{Candidacy: won}, func(actor.Context) { l.client.Say(observe.Elected{Name: "x", Token: 1}) })
+	}
 	tell(t, newInsider, []lie{
 		{"a state that cannot follow", show(election.Leader, election.Stopped, election.Candidate), sim.ReachableStates},
 		{"states that follow", show(election.Leader, election.SteppingDown, election.Candidate, election.Stopped), sim.Invariant{}},
@@ -125,6 +162,13 @@ func TestMonitorWatchesElections(t *testing.T) {
 			l.ask(election.StepDown{Cooldown: time.Second}, nil)
 			l.RunFor(time.Second - 1)
 			elected(l)
+		}, sim.NoStaleWin},
+		{"a win of its last candidacy", func(l *liar) { candidate(l, 2) }, sim.Invariant{}},
+		{"a win of the candidacy before", func(l *liar) { candidate(l, 1) }, sim.NoStaleWin},
+		{"a win of a candidacy that it has withdrawn", func(l *liar) {
+			l.sayTo(l.to, session.Contend{Name: "x", Candidacy: 1})
+			l.sayTo(l.to, session.Withdraw{Name: "x"})
+			l.hear(session.Won{Candidacy: 1}, func(actor.Context) { l.client.Say(observe.Elected{Name: "x", Token: 1}) })
 		}, sim.NoStaleWin},
 		{"a win after a cooldown", func(l *liar) {
 			l.ask(election.StepDown{Cooldown: time.Second}, nil)
