@@ -97,6 +97,32 @@ func TestRunWritesATrace(t *testing.T) {
 	}
 }
 
+// TestRunStories: each story that comes with the program can be told, traced and told
+// again from its trace, and shown.
+func TestRunStories(t *testing.T) {
+	for _, title := range titles() {
+		t.Run(title, func(t *testing.T) {
+			folder := t.TempDir()
+			file, page := filepath.Join(folder, "story.json"), filepath.Join(folder, "story.html")
+			told := must(t, "run", title, "--seed", "3", "--messages", "--out", file, "--html", page)
+			if again := must(t, "run", title, "--seed", "3", "--messages", "--out", file, "--html", page); again != told {
+				t.Error("the same seed is told in two ways")
+			}
+			if !strings.HasPrefix(told, title+"\n") || !strings.Contains(told, "Timeline: "+page+"\n") {
+				t.Errorf("it tells\n%s", told)
+			}
+			replayed := must(t, "replay", "--messages", file)
+			if !strings.Contains(told, replayed) {
+				t.Error("its trace is told in another way")
+			}
+			html, err := os.ReadFile(page)
+			if err != nil || !bytes.Contains(html, []byte(title)) {
+				t.Errorf("its page has %d bytes: %v", len(html), err)
+			}
+		})
+	}
+}
+
 func TestReport(t *testing.T) {
 	folder := t.TempDir()
 	file, page := filepath.Join(folder, "world.json"), filepath.Join(folder, "world.html")
@@ -188,6 +214,7 @@ func TestMistakes(t *testing.T) {
 		"label.json":  `{"format": "simba-sim trace 1", "decisions": [{"label": "", "number": 1, "value": 1}]}`,
 		"number.json": `{"format": "simba-sim trace 1", "decisions": [{"label": "a", "number": 1, "value": 1}, {"label": "a", "number": 0, "value": 1}]}`,
 		"value.json":  `{"format": "simba-sim trace 1", "decisions": [{"label": "a", "number": 1, "value": 0}]}`,
+		"story.json":  `{"format": "simba-sim trace 1", "scenario": "no such story", "decisions": []}`,
 		"calm.json":   `{"format": "simba-sim trace 1", "decisions": []}`,
 	} {
 		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
@@ -202,6 +229,8 @@ func TestMistakes(t *testing.T) {
 		"sweep --seeds 2 --workers -3":  "--workers is -3; it must not be negative",
 		"sweep 10":                      `unknown command "10"`,
 		"run 42":                        `there is no story "42"; name a file`,
+		"run no/such.yaml":              "no/such.yaml",
+		"run --html no/such/page.html":  "the page could not be written",
 		"run --seed x":                  `invalid argument "x" for "--seed"`,
 		"run --out no/such/folder.json": "the trace could not be written",
 		"live":                          `unknown command "live"`,
@@ -227,6 +256,7 @@ func TestMistakes(t *testing.T) {
 			"label.json":   "decision 1 is",
 			"number.json":  "decision 2 is",
 			"value.json":   "a number and a value above zero",
+			"story.json":   `there is no story "no such story"; name a file, or one of these: the `,
 		} {
 			mistake(t, want, command, file)
 		}
