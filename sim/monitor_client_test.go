@@ -335,6 +335,12 @@ func TestMonitorWatchesHandovers(t *testing.T) {
 			exits(l, tm)
 			elsewhere(l, tm)
 		}, sim.Invariant{}},
+		{"the next task before this one has exited, after the backend has lost its data", func(l *liar) {
+			tm := handOver(l)
+			l.revoked(tm, term.SteppedDown)
+			l.LoseData()
+			elsewhere(l, tm)
+		}, sim.Invariant{}},
 		{"the next task while this one runs, and the time is up", func(l *liar) {
 			e, tm := l.leads(deaf)
 			e.StepDown(time.Hour)
