@@ -274,7 +274,7 @@ func (m *Monitor) taskStarts(from *process, started *term.Term) {
 	}
 	for _, t := range m.name(started.Name()).terms {
 		switch {
-		case t.term == started || !t.running:
+		case !t.running:
 		case t.node == w.node:
 			m.violate(OneTask, "the task starts under %s while it runs under token %d, on %s", termOf(started), t.token, w.node)
 		case t.handover && t.reason.Voluntary() && t.node.Now().Before(t.timeUp) && !t.forsaken:

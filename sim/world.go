@@ -52,6 +52,7 @@ type World struct {
 
 	onSend    []func(from, to actor.Ref, msg actor.Message)
 	onTravel  []func(from, to *Node, msg actor.Message, arrivals []time.Duration)
+	onArrive  []func(to actor.Ref, msg actor.Message)
 	onDeliver []func(to actor.Ref, msg actor.Message)
 	onStep    []func()
 }
@@ -110,6 +111,10 @@ func (w *World) OnSend(f func(from, to actor.Ref, msg actor.Message)) { w.onSend
 func (w *World) OnTravel(f func(from, to *Node, msg actor.Message, arrivals []time.Duration)) {
 	w.onTravel = append(w.onTravel, f)
 }
+
+// OnArrive makes the world tell f of each message that has come into an actor's
+// mailbox, timers included.
+func (w *World) OnArrive(f func(to actor.Ref, msg actor.Message)) { w.onArrive = append(w.onArrive, f) }
 
 // OnDeliver makes the world tell f of each message that an actor is about to
 // receive, timers included.
@@ -200,8 +205,7 @@ func (w *World) Step() bool {
 		// Not even its mailbox takes it: a timer may yet be late.
 		e.to.node.held = append(e.to.node.held, next)
 		return true
-	case w.Lag != nil && !e.taken:
-		e.taken = true
+	case !e.taken && w.arrived(e):
 		e.to.ready = max(w.now.Add(w.Lag()), e.to.ready)
 		w.push(e.to.ready, e)
 		return true
@@ -214,6 +218,16 @@ func (w *World) Step() bool {
 		f()
 	}
 	return true
+}
+
+// arrived takes an event into the mailbox of its actor, and reports whether it has
+// to wait there.
+func (w *World) arrived(e *event) bool {
+	for _, f := range w.onArrive {
+		f(e.to, e.msg)
+	}
+	e.taken = true
+	return w.Lag != nil
 }
 
 // crowded is how many steps there may be at one instant: more is a circle in which

@@ -173,8 +173,8 @@ func is[M actor.Message](msg actor.Message) bool {
 
 // cooldown is short, and once in a while much shorter than anything else.
 func (w *World) cooldown() time.Duration {
-	if w.Once("tiny cooldown", 3) {
-		return w.upTo("cooldown", 50*time.Microsecond)
+	if w.Once("tiny cooldown", 2) {
+		return 1 + w.upTo("cooldown", 20*time.Microsecond)
 	}
 	return w.upTo("cooldown", lease)
 }

@@ -11,9 +11,10 @@ import (
 // meeting is something that is done when a client is about to handle a message of
 // some kind. By chance alone the two would hardly ever meet.
 type meeting struct {
-	node *sim.Node
-	kind func(actor.Message) bool
-	do   func()
+	node    *sim.Node
+	arrives bool // when the message comes into the mailbox, and not when it is handled
+	kind    func(actor.Message) bool
+	do      func()
 }
 
 // meet draws what is to be met, and what is done then.
@@ -22,7 +23,7 @@ func (w *World) meet(cl *sim.Client, name string) {
 		is[*backend.AcquireAnswer], is[session.Won], is[session.Ended], is[*backend.RenewAnswer],
 		is[*backend.ReleaseAnswer], is[election.CallbackDone], is[election.TaskExited], is[session.Lost],
 	}
-	m := meeting{node: cl.Node, kind: kinds[w.Choose("what is met", int64(len(kinds)))]}
+	m := meeting{node: cl.Node, arrives: !w.yes("as it is handled"), kind: kinds[w.Choose("what is met", int64(len(kinds)))]}
 	switch w.Choose("what it meets", 4) {
 	case 0:
 		m.do = func() { w.stepDown(cl, name) }
@@ -36,13 +37,15 @@ func (w *World) meet(cl *sim.Client, name string) {
 	w.meetings = append(w.meetings, m)
 }
 
-// delivered does what was to be done, just before the message is handled.
-func (w *World) delivered(to actor.Ref, msg actor.Message) {
-	for i, m := range w.meetings {
-		if m.kind(msg) && m.node.Has(to) {
-			w.meetings = append(w.meetings[:i], w.meetings[i+1:]...)
-			m.do()
-			return
+// met does what was to be done, just before the message is handled, or when it comes.
+func (w *World) met(arrives bool) func(to actor.Ref, msg actor.Message) {
+	return func(to actor.Ref, msg actor.Message) {
+		for i, m := range w.meetings {
+			if m.arrives == arrives && m.kind(msg) && m.node.Has(to) {
+				w.meetings = append(w.meetings[:i], w.meetings[i+1:]...)
+				m.do()
+				return
+			}
 		}
 	}
 }

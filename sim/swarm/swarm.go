@@ -77,7 +77,8 @@ func Tell(c sim.Chooser, f func(sim.Entry)) *World {
 		p.Margin = 0 // the drift must do all by itself, to the nanosecond
 	}
 	w := &World{Cluster: sim.NewCluster(c, p), actions: actions, wakes: true}
-	w.OnDeliver(w.delivered)
+	w.OnArrive(w.met(true))
+	w.OnDeliver(w.met(false))
 	w.names = []string{"a", "b"}
 	if w.Once("many names", 32) {
 		for i := range 20 {
