@@ -86,8 +86,11 @@ func Tell(c sim.Chooser, f func(sim.Entry)) *World {
 		}
 	}
 	w.sets = [][]string{{"x"}, {"x", "y"}, {"y", "z"}, {"x", "z"}}
-	if w.Once("lag", 2) {
-		w.Lag = w.lag
+	switch w.Choose("lag", 4) {
+	case 2:
+		w.Lag = func() time.Duration { return w.lag(50, 100*time.Millisecond) }
+	case 3:
+		w.Lag = func() time.Duration { return w.lag(4, 200*time.Microsecond) }
 	}
 	w.drawFaults()
 	w.drawNet()
@@ -133,14 +136,14 @@ func (w *World) drawNet() {
 	weather.Double = w.odds("doubled messages", 5)
 }
 
-// lag is how long an actor's step has to wait: hardly, and once in a while for as
+// lag is how long an actor's step has to wait: hardly, and once in odds times for as
 // long as a goroutine that is not scheduled.
-func (w *World) lag() time.Duration {
+func (w *World) lag(odds int64, long time.Duration) time.Duration {
 	switch {
 	case w.healing:
 		return 0
-	case w.Once("long lag", 50):
-		return w.upTo("lag of a step", 100*time.Millisecond)
+	case w.Once("long lag", odds):
+		return w.upTo("lag of a step", long)
 	}
 	return w.upTo("lag of a step", 20*time.Microsecond)
 }
