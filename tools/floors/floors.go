@@ -81,7 +81,7 @@ func (row floor) refuses(imported string, test bool) string {
 	if test {
 		// Its external tests import the package itself.
 		inside = strings.Join([]string{inside, row.pkg, row.tests, testProject}, " ")
-		outside += " " + testOutside
+		outside = strings.Join([]string{outside, row.drivers, testOutside}, " ")
 	}
 	pkg, ours := projectPackage(imported)
 	switch {

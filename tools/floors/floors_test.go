@@ -61,7 +61,7 @@ func TestViolations(t *testing.T) {
 		{pkg: "actor", core: true, outside: "github.com/looplab/fsm"},
 		{pkg: "sqlite", project: "actor", outside: "modernc.org/sqlite"},
 		{pkg: "session", core: true, project: "actor"},
-		{pkg: ".", core: true, project: "session", tests: "sqlite"},
+		{pkg: ".", core: true, project: "session", tests: "sqlite", drivers: "github.com/jackc/pgx/v5"},
 	}
 	const own = module + "/"
 	for name, test := range map[string]struct{ file, imports, want string }{
@@ -76,6 +76,7 @@ func TestViolations(t *testing.T) {
 		"sim in a test":       {"actor/a_test.go", own + "sim", ""},
 		"goleak in a test":    {"actor/a_test.go", "go.uber.org/goleak", ""},
 		"driver in its tests": {"a_test.go", own + "sqlite", ""},
+		"module in its tests": {"a_test.go", "github.com/jackc/pgx/v5", ""},
 
 		"upward":                {"actor/a.go", own + "session", "actor/a.go:2:8: actor may not import session, only: nothing"},
 		"the root":              {"session/a.go", module, "session/a.go:2:8: session may not import simba, only: actor"},
@@ -85,6 +86,7 @@ func TestViolations(t *testing.T) {
 		"on another system":     {"session/a_windows.go", "modernc.org/sqlite", `session/a_windows.go:2:8: session may not import "modernc.org/sqlite", from outside only: nothing`},
 		"a module named alike":  {"actor/a.go", "github.com/looplab/fsmother", `actor/a.go:2:8: actor may not import "github.com/looplab/fsmother", from outside only: github.com/looplab/fsm`},
 		"a project named alike": {"actor/a.go", module + "x/y", `actor/a.go:2:8: actor may not import "` + module + `x/y", from outside only: github.com/looplab/fsm`},
+		"only in its tests":     {"a.go", "github.com/jackc/pgx/v5", `a.go:2:8: simba may not import "github.com/jackc/pgx/v5", from outside only: nothing`},
 		"heavy":                 {"session/a.go", "net/http", `session/a.go:2:8: session is core and may not import "net/http", which is heavy`},
 		"cgo":                   {"session/a.go", "C", `session/a.go:2:8: session is core and may not import "C", which is heavy`},
 		"rapid outside a test":  {"session/a.go", "pgregory.net/rapid", `session/a.go:2:8: session may not import "pgregory.net/rapid", from outside only: nothing`},
