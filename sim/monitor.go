@@ -167,6 +167,7 @@ func (m *Monitor) event(c *Client, e observe.Event) {
 	case observe.Renewed:
 		if e.Result == observe.Unknown {
 			m.Met[RenewalUnknown]++
+			w.givenUp = w.renewals
 		}
 	case observe.Attempted:
 		if e.Result == observe.Unknown {

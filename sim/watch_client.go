@@ -31,6 +31,7 @@ type nodeWatch struct {
 	renewing  flight
 	renewals  uint64 // sent
 	answered  uint64 // the number of the one whose answer is handled
+	givenUp   uint64 // the number of the last that failed or was given up, by its own word
 
 	// Names.
 	calls    map[uint64]attempt      // acquisitions that were sent
@@ -154,7 +155,7 @@ func (m *Monitor) renewAnswer(to *process, msg *backend.RenewAnswer) {
 	w := m.node(to.node)
 	w.answered = 0
 	if r := w.renewing; r.id == msg.ID {
-		if w.renewing = (flight{}); w.node.arrival() <= r.until { // or it was given up, and is not heard
+		if w.renewing = (flight{}); w.givenUp != r.number && w.node.arrival() <= r.until { // or it is not heard
 			w.answered = r.number
 		}
 	}
