@@ -72,7 +72,7 @@ func weight(c choice) int {
 		return 25
 	case "client", "calm":
 		return 8
-	case "name", "delay", "cooldown", "late", "lose", "double", "error before", "error after":
+	case "name", "what is met", "what it meets", "delay", "cooldown", "late", "lose", "double", "error before", "error after":
 		return 4
 	}
 	return min(2, c.often)
