@@ -25,6 +25,7 @@ type watched struct {
 	forsaken bool          // the backend broke its promise, and nobody can help that
 	lost     uint64        // renewals that had been sent when it did
 	running  bool          // its task
+	left     bool          // its owner was told that the task has exited
 	gone     bool          // with its process
 	handover bool
 	timeUp   actor.Instant // of the handover, by its node's clock
@@ -282,6 +283,7 @@ func (m *Monitor) taskStarts(from *process, started *term.Term) {
 		}
 	}
 	if t := w.find(started); t != nil {
+		m.runStarts(from, t)
 		t.running = true
 	}
 }
