@@ -1,4 +1,4 @@
-package schedule
+package schedule_test
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/election"
 	"github.com/simba-go/simba/observe"
+	"github.com/simba-go/simba/schedule"
 	"github.com/simba-go/simba/sim"
 	"github.com/simba-go/simba/term"
 )
@@ -22,7 +23,7 @@ type rig struct {
 	world  *sim.World
 	node   *sim.Node
 	ref    actor.Ref
-	view   atomic.Pointer[Snapshot]
+	view   atomic.Pointer[schedule.Snapshot]
 	wall   time.Duration // by which the wall clock is ahead of the node's, which began at noon
 	begun  actor.Instant
 	lasts  time.Duration // of a run
@@ -41,8 +42,8 @@ type rig struct {
 	reported []error
 }
 
-func newRig(t *testing.T, w When, delay, jitter time.Duration) *rig {
-	plan, err := NewPlan("report", w, delay, jitter)
+func newRig(t *testing.T, w schedule.When, delay, jitter time.Duration) *rig {
+	plan, err := schedule.NewPlan("report", w, delay, jitter)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func newRig(t *testing.T, w When, delay, jitter time.Duration) *rig {
 	r.node = r.world.NewNode("n", time.Hour, 1)
 	r.host = r.node.Spawn("host", actor.BehaviorFunc(r.act))
 	r.begun = r.node.Now()
-	r.ref = r.node.Spawn("schedule", New(Config{
+	r.ref = r.node.Spawn("schedule", schedule.New(schedule.Config{
 		Name: "report", Plan: plan, Host: r.host, Wall: r.wallClock, View: &r.view,
 		Sink: func(e observe.Event) { r.events = append(r.events, e) },
 	}))
@@ -60,8 +61,8 @@ func newRig(t *testing.T, w When, delay, jitter time.Duration) *rig {
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-func (r *rig) wallClock() Moment {
-	return Moment(noon.Add(r.node.Now().Sub(r.begun) + r.wall).UnixNano())
+func (r *rig) wallClock() schedule.Moment {
+	return schedule.Moment(noon.Add(r.node.Now().Sub(r.begun) + r.wall).UnixNano())
 }
 
 type (
@@ -144,7 +145,7 @@ func (r *rig) wantStarts(want ...time.Duration) {
 	}
 }
 
-func (r *rig) wantState(want State) {
+func (r *rig) wantState(want schedule.State) {
 	r.t.Helper()
 	if got := r.view.Load().State; got != want {
 		r.t.Errorf("it is %v, want %v", got, want)
@@ -172,15 +173,15 @@ const (
 )
 
 func TestEvery(t *testing.T) {
-	r := newRig(t, Every(30*second), 0, 0)
+	r := newRig(t, schedule.Every(30*second), 0, 0)
 	r.lasts = 5 * second
 	r.sleep(minute)
 	r.wantStarts()
 	r.lead(time.Hour)
-	r.wantState(Running)
+	r.wantState(schedule.Running)
 	r.sleep(2 * minute)
 	r.wantStarts(60*second, 95*second, 130*second, 165*second) // a pause of 30 s between two
-	r.wantState(Waiting)
+	r.wantState(schedule.Waiting)
 	if v := r.view.Load(); v.Runs != 4 || v.Took != 5*second || v.Next != r.begun.Add(200*second) || v.Last != r.begun.Add(165*second) {
 		t.Errorf("the snapshot is %+v", v)
 	}
@@ -188,7 +189,7 @@ func TestEvery(t *testing.T) {
 }
 
 func TestInitialDelay(t *testing.T) {
-	r := newRig(t, Every(30*second), 20*second, 0)
+	r := newRig(t, schedule.Every(30*second), 20*second, 0)
 	r.lead(time.Hour)
 	r.sleep(51 * second)
 	r.wantStarts(20*second, 50*second)
@@ -201,7 +202,7 @@ func TestInitialDelay(t *testing.T) {
 
 // TestRate keeps its rhythm, and makes up for what passes during a run by one run.
 func TestRate(t *testing.T) {
-	r := newRig(t, Rate(10*second), 0, 0)
+	r := newRig(t, schedule.Rate(10*second), 0, 0)
 	r.lasts = 3 * second
 	r.lead(time.Hour)
 	r.sleep(21 * second)
@@ -222,7 +223,7 @@ func TestRate(t *testing.T) {
 
 // TestJitter delays each run by itself; the rhythm stays.
 func TestJitter(t *testing.T) {
-	r := newRig(t, Rate(10*second), 0, 4*second)
+	r := newRig(t, schedule.Rate(10*second), 0, 4*second)
 	r.lead(time.Hour)
 	r.sleep(10 * minute)
 	if len(r.starts) < 59 {
@@ -243,10 +244,10 @@ func TestJitter(t *testing.T) {
 }
 
 func TestCron(t *testing.T) {
-	r := newRig(t, Cron("*/10 * * * *", "UTC"), 0, 0)
+	r := newRig(t, schedule.Cron("*/10 * * * *", "UTC"), 0, 0)
 	r.sleep(minute)
 	r.lead(2 * time.Hour)
-	r.wantState(Waiting)
+	r.wantState(schedule.Waiting)
 	r.sleep(30 * minute)
 	r.wantStarts(10*minute, 20*minute, 30*minute)
 	if v := r.view.Load(); v.Next != r.begun.Add(40*minute) {
@@ -257,7 +258,7 @@ func TestCron(t *testing.T) {
 
 // TestCronWithJitter draws once for each tick, however often it looks.
 func TestCronWithJitter(t *testing.T) {
-	r := newRig(t, Cron("0 * * * *", "UTC"), 0, 20*minute)
+	r := newRig(t, schedule.Cron("0 * * * *", "UTC"), 0, 20*minute)
 	r.lead(100 * time.Hour)
 	r.sleep(50*time.Hour + 30*minute)
 	if len(r.starts) != 51 {
@@ -275,7 +276,7 @@ func TestCronWithJitter(t *testing.T) {
 
 // TestCronAndTheWallClock: that it is set is noticed at the next look.
 func TestCronAndTheWallClock(t *testing.T) {
-	r := newRig(t, Cron("0 * * * *", "UTC"), 0, 0)
+	r := newRig(t, schedule.Cron("0 * * * *", "UTC"), 0, 0)
 	r.lead(100 * time.Hour)
 	r.sleep(10 * minute)
 	r.wall = 55 * minute // 13:05, past the tick at 13:00
@@ -301,16 +302,16 @@ func TestCronAndTheWallClock(t *testing.T) {
 // TestSleep: timers do not count it, and one run makes up for the ticks.
 func TestSleep(t *testing.T) {
 	for _, tt := range []struct {
-		when    When
+		when    schedule.When
 		skipped int
-	}{{Every(10 * minute), 0}, {Rate(10 * minute), 11}, {Cron("*/10 * * * *", "UTC"), 11}} {
+	}{{schedule.Every(10 * minute), 0}, {schedule.Rate(10 * minute), 11}, {schedule.Cron("*/10 * * * *", "UTC"), 11}} {
 		r := newRig(t, tt.when, 0, 0)
 		r.lead(100 * time.Hour)
 		r.sleep(minute)
 		r.node.Suspend()
 		r.sleep(2 * time.Hour)
 		r.node.Wake()
-		r.sleep(lookEvery)
+		r.sleep(schedule.LookEvery)
 		if v := r.view.Load(); len(r.starts) != 2 || v.Skipped != tt.skipped {
 			t.Errorf("%v: runs begin at %v, %d ticks are skipped", tt.when, r.starts, v.Skipped)
 		}
@@ -320,7 +321,7 @@ func TestSleep(t *testing.T) {
 
 // TestFailure is told, and does not stop the later runs.
 func TestFailure(t *testing.T) {
-	r := newRig(t, Rate(10*second), 0, 0)
+	r := newRig(t, schedule.Rate(10*second), 0, 0)
 	r.fails = errors.New("no paper")
 	r.lead(time.Hour)
 	r.sleep(10 * second)
@@ -338,13 +339,13 @@ func TestFailure(t *testing.T) {
 
 // TestCancelWhileWaiting: the task has exited at once (R32).
 func TestCancelWhileWaiting(t *testing.T) {
-	for _, when := range []When{Every(10 * second), Rate(10 * second), Cron("* * * * *", "UTC")} {
+	for _, when := range []schedule.When{schedule.Every(10 * second), schedule.Rate(10 * second), schedule.Cron("* * * * *", "UTC")} {
 		r := newRig(t, when, 0, 0)
 		r.lead(time.Hour)
 		r.sleep(5 * second)
 		n := len(r.starts)
 		r.cancel(term.SteppedDown)
-		r.wantState(Idle)
+		r.wantState(schedule.Idle)
 		r.wantExits(1)
 		r.sleep(10 * minute)
 		if len(r.starts) != n {
@@ -356,19 +357,19 @@ func TestCancelWhileWaiting(t *testing.T) {
 
 // TestCancelDuringARun: the task has exited when the run has, and not before (R32).
 func TestCancelDuringARun(t *testing.T) {
-	r := newRig(t, Rate(10*second), 0, 0)
+	r := newRig(t, schedule.Rate(10*second), 0, 0)
 	r.lasts, r.tidies = minute, 7*second
 	r.lead(time.Hour)
 	r.sleep(5 * second)
 	r.cancel(term.Stopped)
-	r.wantState(Leaving)
+	r.wantState(schedule.Leaving)
 	r.cancel(term.TakenOver) // the term is lost meanwhile
-	r.wantState(Leaving)
+	r.wantState(schedule.Leaving)
 	r.sleep(6 * second)
 	r.wantExits(0)
 	r.sleep(second)
 	r.wantExits(1)
-	r.wantState(Idle)
+	r.wantState(schedule.Idle)
 	r.lasts = second
 	r.lead(time.Hour)
 	r.sleep(5 * second)
@@ -378,14 +379,14 @@ func TestCancelDuringARun(t *testing.T) {
 
 // TestLossThatIsNotToldYet: nothing starts under a term that is over.
 func TestLossThatIsNotToldYet(t *testing.T) {
-	for _, when := range []When{Every(10 * second), Rate(10 * second), Cron("* * * * *", "UTC")} {
+	for _, when := range []schedule.When{schedule.Every(10 * second), schedule.Rate(10 * second), schedule.Cron("* * * * *", "UTC")} {
 		r := newRig(t, when, 0, 0)
 		r.lead(5 * second)
 		r.sleep(10 * minute)
 		if len(r.starts) != 1 {
 			t.Errorf("%v: runs begin at %v", when, r.starts)
 		}
-		r.wantState(Waiting)
+		r.wantState(schedule.Waiting)
 		r.cancel(term.DeadlinePassed)
 		r.wantExits(1)
 		r.lead(time.Hour)
@@ -399,13 +400,16 @@ func TestLossThatIsNotToldYet(t *testing.T) {
 
 // TestStrayMessages change nothing: of another term, or of no use any more.
 func TestStrayMessages(t *testing.T) {
-	r := newRig(t, Every(10*second), 0, 0)
+	r := newRig(t, schedule.Every(10*second), 0, 0)
 	r.lasts = second
 	other := term.New("report", "s", 99, term.NewDeadline(r.node, actor.MaxInstant))
 	stray := func() {
 		for _, msg := range []actor.Message{
-			election.CancelTask{Term: other, Reason: term.Stopped}, election.TaskExited{Term: other}, lookNow{}, sight{}, "what?",
+			election.CancelTask{Term: other, Reason: term.Stopped}, election.TaskExited{Term: other}, "what?",
 		} {
+			r.ref.Tell(msg)
+		}
+		for _, msg := range schedule.Stray() {
 			r.ref.Tell(msg)
 		}
 		r.world.RunFor(0)
@@ -424,7 +428,7 @@ func TestStrayMessages(t *testing.T) {
 
 // TestCallbacksPass to the host, and its answers to the election.
 func TestCallbacksPass(t *testing.T) {
-	r := newRig(t, Every(10*second), 0, 0)
+	r := newRig(t, schedule.Every(10*second), 0, 0)
 	tm := term.New("report", "s", 1, term.NewDeadline(r.node, actor.MaxInstant))
 	r.ref.Tell(election.RunElected{ReplyTo: inbox{r}, Term: tm})
 	r.ref.Tell(election.RunRevoked{ReplyTo: inbox{r}, Term: tm, Reason: term.Stopped})
@@ -437,7 +441,7 @@ func TestCallbacksPass(t *testing.T) {
 
 // TestSecondTask at once is a bug of the election, and is reported.
 func TestSecondTask(t *testing.T) {
-	r := newRig(t, Every(10*second), 0, 0)
+	r := newRig(t, schedule.Every(10*second), 0, 0)
 	r.lead(time.Hour)
 	r.lead(time.Hour)
 	if len(r.reported) != 1 || !strings.Contains(r.reported[0].Error(), "machine schedule has no event lead") {
@@ -447,13 +451,13 @@ func TestSecondTask(t *testing.T) {
 
 // TestWallClockThatPanics is reported, and looked at again.
 func TestWallClockThatPanics(t *testing.T) {
-	r := newRig(t, Cron("* * * * *", "UTC"), 0, 0)
+	r := newRig(t, schedule.Cron("* * * * *", "UTC"), 0, 0)
 	r.begun = r.begun.Add(-30 * second)
 	broken := true
-	plan, _ := NewPlan("report", Cron("* * * * *", "UTC"), 0, 0)
-	r.ref = r.node.Spawn("another", New(Config{
+	plan, _ := schedule.NewPlan("report", schedule.Cron("* * * * *", "UTC"), 0, 0)
+	r.ref = r.node.Spawn("another", schedule.New(schedule.Config{
 		Name: "report", Plan: plan, Host: r.host, View: &r.view, Sink: observe.Discard,
-		Wall: func() Moment {
+		Wall: func() schedule.Moment {
 			if broken {
 				panic("no clock")
 			}
@@ -474,16 +478,16 @@ func TestWallClockThatPanics(t *testing.T) {
 // TestAbort: with a system that is shut down too early, a schedule that waits says
 // that its task has exited, and one that runs cancels the run and says nothing.
 func TestAbort(t *testing.T) {
-	r := newRig(t, Every(10*second), 0, 0)
+	r := newRig(t, schedule.Every(10*second), 0, 0)
 	r.lead(time.Hour)
 	r.sleep(second)
 	r.node.Stop(r.ref)
 	r.sleep(second)
-	if len(r.exits) != 1 || r.exits[0] != error(ErrAborted) {
+	if len(r.exits) != 1 || r.exits[0] != error(schedule.ErrAborted) {
 		t.Errorf("the exits are %v", r.exits)
 	}
 
-	r = newRig(t, Every(10*second), 0, 0)
+	r = newRig(t, schedule.Every(10*second), 0, 0)
 	r.lasts = minute
 	r.lead(time.Hour)
 	r.sleep(second)
@@ -494,7 +498,7 @@ func TestAbort(t *testing.T) {
 		t.Error("the run is not cancelled")
 	}
 
-	r = newRig(t, Every(10*second), 0, 0)
+	r = newRig(t, schedule.Every(10*second), 0, 0)
 	r.node.Stop(r.ref)
 	r.sleep(second)
 	r.wantExits(0)
