@@ -20,6 +20,8 @@ type Election struct {
 	ref    actor.Ref
 	view   atomic.Pointer[election.Snapshot]
 	done   chan struct{}
+
+	schedule *Schedule // that stands between it and its host, if one does
 }
 
 // electionConfig is what tells the kinds of elections apart.
@@ -30,6 +32,9 @@ type electionConfig struct {
 	values       context.Context
 	afterReturn  Policy
 	afterFailure Policy
+	// between puts something between the election and its host, and returns it; nil
+	// for nothing.
+	between func(e *Election, host actor.Ref) actor.Ref
 }
 
 // RunOption configures [Client.Run].
@@ -93,10 +98,13 @@ func (c *Client) elect(name string, cfg electionConfig) (*Election, error) {
 		return nil, err
 	}
 	e := &Election{client: c, name: name, done: make(chan struct{})}
-	host := task.NewHost(task.HostConfig{
+	var host actor.Ref = task.NewHost(task.HostConfig{
 		Name: name, Listener: cfg.listener, Work: cfg.work, Values: cfg.values,
 		Executor: c.executor, Insiders: c.insiders, Running: &c.running,
 	})
+	if cfg.between != nil {
+		host = cfg.between(e, host)
+	}
 	behavior := election.New(election.Config{
 		Name: name, Session: c.session, Host: host, Listens: cfg.listens, Works: cfg.work != nil,
 		AfterReturn: cfg.afterReturn, AfterFailure: cfg.afterFailure,
@@ -124,6 +132,9 @@ func (c *Client) enter(e *Election) error {
 
 // ended runs when the election's actor has ended.
 func (e *Election) ended() {
+	if e.schedule != nil {
+		e.client.system.Stop(e.schedule.ref)
+	}
 	e.client.unregister(e)
 	close(e.done)
 }

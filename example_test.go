@@ -94,6 +94,54 @@ func ExampleClient_Run() {
 	// STOPPED
 }
 
+// Schedule runs a function again and again, on one process at a time.
+func ExampleClient_Schedule() {
+	ctx := context.Background()
+	client, err := simba.Open(ctx, memory.New())
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close(ctx)
+
+	runs := make(chan int)
+	n := 0
+	schedule, err := client.Schedule("report", simba.Rate(10*time.Millisecond), func(ctx context.Context, t *simba.Term) error {
+		n++ // no two runs at once
+		select {
+		case runs <- n:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(<-runs, <-runs, <-runs)
+	if err := schedule.Stop(ctx); err != nil { // waits until a run has returned
+		log.Fatal(err)
+	}
+	fmt.Println(schedule.Snapshot().Status)
+	// Output:
+	// 1 2 3
+	// STOPPED
+}
+
+// Cron goes by the wall clock of a time zone. What is wrong is said by field.
+func ExampleCheckSchedule() {
+	fmt.Println(simba.CheckSchedule(simba.Cron("0 3 * * *", "Europe/Berlin"), simba.Jitter(time.Minute)))
+	fmt.Println(simba.CheckSchedule(simba.Cron("0 0 30 2 *", "UTC")))
+	err := simba.CheckSchedule(simba.Rate(0))
+	var e *simba.ScheduleError
+	if errors.As(err, &e) {
+		fmt.Println(e.Field)
+	}
+	// Output:
+	// <nil>
+	// simba: the cron line of the schedule: "0 0 30 2 *" never comes: no such month has such a day
+	// interval
+}
+
 // Elect tells a listener of each term, without running anything.
 func ExampleClient_Elect() {
 	ctx := context.Background()

@@ -40,6 +40,10 @@ func (c *Client) logEvent(e Event) {
 		c.logTask(e)
 	case observe.TaskOverrunning:
 		c.log.Warn("simba: a task still runs although its term has ended", "name", e.Name, "token", e.Token)
+	case observe.RunEnded:
+		c.logRun(e)
+	case observe.TicksSkipped:
+		c.log.Info("simba: one run makes up for several ticks of a schedule", "name", e.Name, "token", e.Token, "skipped", e.Ticks)
 	}
 }
 
@@ -76,6 +80,18 @@ func (c *Client) logTask(e observe.TaskEnded) {
 		return
 	}
 	c.log.Debug("simba: a task returned", "name", e.Name, "token", e.Token, "err", e.Err)
+}
+
+// logRun tells of the runs that failed.
+func (c *Client) logRun(e observe.RunEnded) {
+	switch stack := stackOf(e.Err); {
+	case stack != "":
+		c.log.Error("simba: a run of a schedule panicked", "name", e.Name, "token", e.Token, "err", e.Err, "stack", stack)
+	case e.Err != nil:
+		c.log.Warn("simba: a run of a schedule failed", "name", e.Name, "token", e.Token, "err", e.Err)
+	default:
+		c.log.Debug("simba: a run of a schedule returned", "name", e.Name, "token", e.Token, "took", e.Took)
+	}
 }
 
 func stackOf(err error) string {

@@ -14,7 +14,8 @@ type Snapshot struct {
 	Interval  time.Duration      // between renewals, as in effect
 	Leases    int                // held by the session: of elections and locks
 	LastErr   error              // why the session's last call failed; nil if it did not
-	Elections []ElectionSnapshot // that have not ended, by name
+	Elections []ElectionSnapshot // that have not ended, by name; those of schedules, too
+	Schedules []ScheduleSnapshot // that have not ended, by name
 }
 
 // Snapshot returns the client's state, without waiting for anything. Its parts are
@@ -31,9 +32,13 @@ func (c *Client) Snapshot() Snapshot {
 	for _, m := range c.everybody() {
 		if e, ok := m.(*Election); ok {
 			s.Elections = append(s.Elections, e.Snapshot())
+			if e.schedule != nil {
+				s.Schedules = append(s.Schedules, e.schedule.Snapshot())
+			}
 		}
 	}
 	slices.SortFunc(s.Elections, func(a, b ElectionSnapshot) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(s.Schedules, func(a, b ScheduleSnapshot) int { return cmp.Compare(a.Name, b.Name) })
 	return s
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/simba-go/simba/election"
 	"github.com/simba-go/simba/internal/tables"
 	"github.com/simba-go/simba/lock"
+	"github.com/simba-go/simba/schedule"
 	"github.com/simba-go/simba/session"
 )
 
@@ -18,7 +19,7 @@ var update = flag.Bool("update", false, "write the generated documentation anew"
 
 const preface = `# State machines
 
-Each session, election and lock steps through a typed table; what is not in the table cannot happen. These diagrams are generated
+Each session, election, lock and schedule steps through a typed table; what is not in the table cannot happen. These diagrams are generated
 from the tables themselves: ` + "`go test ./docs -update`" + ` writes this page, and the test fails when it is out of date.
 `
 
@@ -34,6 +35,8 @@ func TestStateMachines(t *testing.T) {
 	section("Election", "One per contended name. A term is held in LEADER and STEPPING_DOWN; a voluntary handover waits in "+
 		"STEPPING_DOWN for the task.", election.Table.Mermaid())
 	section("Lock", "One term of a name, or of several names together. It is OVER for good.", lock.Table.Mermaid())
+	section("Schedule", "A function that runs again and again while leading. To its election it is a task, which has exited when the "+
+		"schedule is IDLE.", schedule.Table.Mermaid())
 
 	const file = "state-machines.md"
 	if *update {
@@ -55,4 +58,5 @@ func TestTwins(t *testing.T) {
 	t.Run("session", func(t *testing.T) { tables.Check(t, session.Table) })
 	t.Run("election", func(t *testing.T) { tables.Check(t, election.Table) })
 	t.Run("lock", func(t *testing.T) { tables.Check(t, lock.Table) })
+	t.Run("schedule", func(t *testing.T) { tables.Check(t, schedule.Table) })
 }

@@ -139,3 +139,28 @@ type (
 		Token uint64
 	}
 )
+
+// The events of schedules, which run a function again and again during a term. Name is
+// that of the lease and Token that of the term.
+type (
+	// RunStarted says that a run has begun.
+	RunStarted struct {
+		Name  string
+		Token uint64
+	}
+	// RunEnded says that a run has returned, after it Took so long. Err is what it
+	// returned, or its panic with the stack.
+	RunEnded struct {
+		Name  string
+		Token uint64
+		Took  time.Duration
+		Err   error
+	}
+	// TicksSkipped says that several ticks have passed, and that one run makes up for
+	// them.
+	TicksSkipped struct {
+		Name  string
+		Token uint64
+		Ticks int // that have no run of their own
+	}
+)

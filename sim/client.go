@@ -152,8 +152,9 @@ type Election struct {
 func (c *Client) Elect(name string, s Script) *Election {
 	e := &Election{name: name, client: c}
 	e.host = NewHost(c.cluster, name, s)
+	host := c.between(name, s, c.Spawn("host of "+name, e.host))
 	e.ref = c.Spawn("election "+name, election.New(election.Config{
-		Name: name, Session: c.Session, Host: c.Spawn("host of "+name, e.host), Listens: s.Callback != nil, Works: s.Task != nil,
+		Name: name, Session: c.Session, Host: host, Listens: s.Callback != nil, Works: s.Task != nil,
 		AfterReturn: s.AfterReturn, AfterFailure: s.AfterFailure,
 		Params: c.cluster.Params, Sink: c.sink, View: &e.view,
 	}))

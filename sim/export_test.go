@@ -51,3 +51,6 @@ func (c *Cluster) Careless() actor.Ref {
 
 // StopHasComeBack ends the wait of Stop.
 func (h *Host) StopHasComeBack() { h.stopHasComeBack() }
+
+// Ref is the election's actor.
+func (e *Election) Ref() actor.Ref { return e.ref }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/election"
+	"github.com/simba-go/simba/schedule"
 	"github.com/simba-go/simba/term"
 )
 
@@ -17,6 +18,8 @@ type Script struct {
 	Refuse func(t *term.Term) bool
 	// Task is what a run of the task is like; nil means that there is no task.
 	Task func(t *term.Term) Work
+	// Plan makes the task one that runs again and again, by a schedule; nil for none.
+	Plan *schedule.Plan
 	// AfterReturn and AfterFailure are the election's policies.
 	AfterReturn, AfterFailure election.Policy
 }
@@ -171,6 +174,7 @@ func (h *Host) call(ctx actor.Context, replyTo actor.Ref, t *term.Term, reason t
 }
 
 func (h *Host) start(ctx actor.Context, m election.StartTask) {
+	h.starts(m)
 	h.running, h.replyTo, h.work, h.exit = m.Term, m.ReplyTo, h.script.Task(m.Term), nil
 	h.run++
 	if h.work.Panics {

@@ -108,7 +108,7 @@ func (m *Monitor) sent(from, to actor.Ref, msg actor.Message) {
 	case election.StartTask:
 		m.taskStarts(p, msg.Term)
 	case election.TaskExited:
-		m.taskExited(p, msg)
+		m.taskExited(p, to, msg)
 	case election.CallbackRefused:
 		m.Met[CallbackRefused]++
 		m.node(p.node).actor(to).refused = true
@@ -205,6 +205,10 @@ func (m *Monitor) event(c *Client, e observe.Event) {
 		m.Met[CallbackPanicked]++
 	case observe.TaskEnded:
 		m.taskEnded(e.Err)
+	case observe.RunEnded:
+		m.taskEnded(e.Err)
+	default:
+		m.scheduled(e)
 	}
 }
 

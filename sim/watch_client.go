@@ -70,9 +70,10 @@ func (a *attempt) candidacy(name string) uint64 {
 	return 0
 }
 
-// actorWatch is what is watched of an election or lock.
+// actorWatch is what is watched of an election, a lock or a schedule.
 type actorWatch struct {
-	election  *Election // nil for a lock
+	election  *Election // nil for the others
+	schedule  bool
 	lock, won bool
 	stepDown  bool          // was asked for
 	ending    bool          // was asked for

@@ -25,6 +25,7 @@ type watched struct {
 	forsaken bool          // the backend broke its promise, and nobody can help that
 	lost     uint64        // renewals that had been sent when it did
 	running  bool          // its task
+	left     bool          // its owner was told that the task has exited
 	gone     bool          // with its process
 	handover bool
 	timeUp   actor.Instant // of the handover, by its node's clock
@@ -274,7 +275,7 @@ func (m *Monitor) taskStarts(from *process, started *term.Term) {
 	}
 	for _, t := range m.name(started.Name()).terms {
 		switch {
-		case !t.running:
+		case t.term == started || !t.running: // of runs under one term the host sees that they do not overlap
 		case t.node == w.node:
 			m.violate(OneTask, "the task starts under %s while it runs under token %d, on %s", termOf(started), t.token, w.node)
 		case t.handover && t.reason.Voluntary() && t.node.Now().Before(t.timeUp) && !t.forsaken:
@@ -282,6 +283,7 @@ func (m *Monitor) taskStarts(from *process, started *term.Term) {
 		}
 	}
 	if t := w.find(started); t != nil {
+		m.runStarts(from, t)
 		t.running = true
 	}
 }

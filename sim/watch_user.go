@@ -70,11 +70,14 @@ func (m *Monitor) elected(w *nodeWatch, e observe.Elected) {
 }
 
 // taskExited is told that a task has returned.
-func (m *Monitor) taskExited(from *process, msg election.TaskExited) {
+func (m *Monitor) taskExited(from *process, to actor.Ref, msg election.TaskExited) {
 	w := m.node(from.node)
 	if t := w.find(msg.Term); t != nil {
 		t.running = false
-		w.actor(t.owner).exited = true
+		if to == t.owner { // and not a schedule, one of whose runs has returned
+			t.left = true
+			w.actor(t.owner).exited = true
+		}
 	}
 }
 

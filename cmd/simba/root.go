@@ -33,6 +33,7 @@ one. Without it, a CMD that was paused at the wrong moment could still write.`
 const rootExamples = `  simba demo
   simba run nightly-report -- ./report.sh
   simba lock deploy --timeout 1m -- ./deploy.sh
+  simba schedule report --cron '0 3 * * *' --tz Europe/Berlin -- ./report.sh
   simba status --json`
 
 // root returns the whole command line.
@@ -68,7 +69,7 @@ func (a *app) root() *cobra.Command {
 	root.SetCompletionCommandGroupID(groupMore)
 	a.global.register(root.PersistentFlags())
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(a.runCommand(), a.lockCommand(), a.statusCommand(), a.watchCommand(), a.demoCommand())
+	root.AddCommand(a.runCommand(), a.lockCommand(), a.scheduleCommand(), a.statusCommand(), a.watchCommand(), a.demoCommand())
 	root.AddCommand(a.demoInternals()...)
 	return root
 }

@@ -51,6 +51,9 @@ func (w *World) script(cl *sim.Client, name string) sim.Script {
 	}
 	if w.yes("task") {
 		s.Task = func(*term.Term) sim.Work { return w.work(cl, name) }
+		if w.Once("schedule", 4) {
+			s.Plan = w.plan(name)
+		}
 	}
 	return s
 }

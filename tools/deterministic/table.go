@@ -34,6 +34,10 @@ var behaviours = house{module: "github.com/simba-go/simba", packages: []checked{
 		{file: "host.go", why: "it runs the user's code, on goroutines"},
 		{file: "insiders.go", why: "it tells goroutines apart"},
 	}},
+	{dir: "schedule", edges: []edge{
+		{file: "calendar.go", why: "it reads time zones, and lets a library read cron lines"},
+		{file: "plan.go", why: "it checks what users write, and looks at the wall clock, both outside of the actor", offers: "Plan.look"},
+	}},
 	{dir: "sim"},
 	{dir: "sim/swarm", edges: []edge{
 		{file: "sweep.go", why: "it runs worlds on all processors"},

@@ -33,6 +33,7 @@ var floors = []floor{
 	{pkg: "election", core: true, project: "actor term observe backend session"},
 	{pkg: "lock", core: true, project: "actor term observe backend session"},
 	{pkg: "task", core: true, project: "actor term observe backend session election"},
+	{pkg: "schedule", core: true, project: "actor term observe election", outside: "github.com/netresearch/go-cron"},
 
 	{pkg: "internal/servers", outside: "github.com/jackc/pgx/v5 github.com/go-sql-driver/mysql"},
 
@@ -46,13 +47,13 @@ var floors = []floor{
 	{pkg: "fence/fencehttp", project: "backend fence"},
 	{pkg: "fence/fencefile", project: "fence", outside: "github.com/gofrs/flock", drivers: "golang.org/x/sys"},
 
-	{pkg: "sim", core: true, project: "actor term observe backend backend/memory session election lock task"},
-	{pkg: "sim/swarm", core: true, project: "actor term observe backend backend/memory session election sim"},
+	{pkg: "sim", core: true, project: "actor term observe backend backend/memory session election lock task schedule"},
+	{pkg: "sim/swarm", core: true, project: "actor term observe backend backend/memory session election sim schedule"},
 	{pkg: "sim/scenario", project: "actor backend backend/memory election session sim term", outside: "github.com/goccy/go-yaml"},
 	{pkg: "props_test", tests: "actor backend session sim/swarm"},
 
-	{pkg: "docs", tests: "session election lock sim"},
-	{pkg: ".", core: true, project: "actor term observe backend session election lock task", tests: "backend/sqlite"},
+	{pkg: "docs", tests: "session election lock schedule sim"},
+	{pkg: ".", core: true, project: "actor term observe backend session election lock task schedule", tests: "backend/sqlite"},
 	{pkg: "examples/fencing", project: ". backend/sqlite fence fence/fencesql", outside: "modernc.org/sqlite"},
 	{pkg: "cmd/simba/internal/child", outside: "golang.org/x/sys"},
 	{pkg: "cmd/simba/internal/tty", outside: "golang.org/x/sys"},

@@ -1,0 +1,56 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/simba-go/simba/actor"
+	"github.com/simba-go/simba/election"
+	"github.com/simba-go/simba/observe"
+	"github.com/simba-go/simba/schedule"
+)
+
+// wallEpoch is what the wall clocks of all machines are ahead of their own clocks.
+const wallEpoch = schedule.Moment(1_780_000_000 * time.Second)
+
+// between puts a schedule between an election and its host, if the script has one.
+func (c *Client) between(name string, s Script, host actor.Ref) actor.Ref {
+	if s.Plan == nil {
+		return host
+	}
+	ref := c.Spawn("schedule "+name, schedule.New(schedule.Config{
+		Name: name, Plan: s.Plan, Host: host, Sink: c.sink,
+		Wall: func() schedule.Moment { return wallEpoch + schedule.Moment(c.Now()) },
+	}))
+	c.cluster.Monitor.node(c.Node).actor(ref).schedule = true
+	return ref
+}
+
+// starts: of one election, nothing runs twice at once. A schedule starts many runs
+// under one term.
+func (h *Host) starts(m election.StartTask) {
+	if h.running != nil {
+		h.cluster.Monitor.violate(OneTask, "%s begins to run while a run under token %d has not returned", termOf(m.Term), h.running.Token())
+	}
+}
+
+// runStarts: no run starts after its schedule has told the election that the task has
+// exited, for the next leader may begin then.
+func (m *Monitor) runStarts(from *process, t *watched) {
+	if a := m.node(from.node).actors[from]; a == nil || !a.schedule {
+		t.left = false
+		return
+	}
+	if t.left {
+		m.violate(HandoverInOrder, "a run of %s starts after the schedule has told that it was over, on %s", termOf(t.term), t.node)
+	}
+}
+
+// scheduled takes the events of schedules.
+func (m *Monitor) scheduled(e observe.Event) {
+	switch e.(type) {
+	case observe.RunStarted:
+		m.Met[ScheduleRan]++
+	case observe.TicksSkipped:
+		m.Met[TicksSkipped]++
+	}
+}
