@@ -131,7 +131,11 @@ func leases(ls []backend.Lease) string {
 
 // delivered tells of what elections ask of the user's code, and of locks.
 func (s *storyteller) delivered(to actor.Ref, msg actor.Message) {
-	node := to.(*process).node.name
+	p := to.(*process)
+	if w := p.node.watch; w != nil && w.actors[to] != nil && w.actors[to].schedule {
+		return // it passes on what the host is told of
+	}
+	node := p.node.name
 	tell := func(k Kind, t *term.Term, state, text string) {
 		s.cluster.entry(Entry{Node: node, Kind: k, Name: t.Name(), Token: t.Token(), State: state, Text: text})
 	}
