@@ -13,14 +13,29 @@ import (
 // keeps its users apart. It is taken from their paths: to open one of them beside
 // SQLite would be a mistake, because POSIX drops the locks that a process has on a
 // file, all of them, when it closes that file once.
-type file [3]os.FileInfo
+type file [3]*identity
+
+// identity tells a file from others, also from one that was made later and was given
+// the number of one that was deleted: file systems use such numbers again at once.
+type identity struct {
+	info os.FileInfo
+	born int64 // nanoseconds since 1970; zero if nobody knows
+}
+
+func stat(path string) (*identity, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	return &identity{info, born(path)}, nil
+}
 
 var endings = [3]string{"", "-wal", "-shm"}
 
 // identify returns the files at path while SQLite has them open.
 func identify(path string) (f file, err error) {
 	for i, ending := range endings {
-		if f[i], err = os.Stat(path + ending); err != nil {
+		if f[i], err = stat(path + ending); err != nil {
 			return f, because(ErrReplaced, err)
 		}
 	}
@@ -29,7 +44,9 @@ func identify(path string) (f file, err error) {
 
 func (f file) same(other file) bool { return same(f[0], other[0]) }
 
-func same(a, b os.FileInfo) bool { return a != nil && b != nil && os.SameFile(a, b) }
+func same(a, b *identity) bool {
+	return a != nil && b != nil && os.SameFile(a.info, b.info) && (a.born == b.born || a.born == 0 || b.born == 0)
+}
 
 // stillAt returns ErrReplaced unless path names the files.
 func (f file) stillAt(path string) error {
@@ -48,11 +65,11 @@ func (f file) stillAt(path string) error {
 // leftBehind returns an error if path names another database, or none, but what is
 // beside it is this one's still. SQLite cannot tell, and would mix the two.
 func (f file) leftBehind(path string) error {
-	if main, err := os.Stat(path); err == nil && same(f[0], main) {
+	if main, err := stat(path); err == nil && same(f[0], main) {
 		return nil
 	}
 	for i, ending := range endings[1:] {
-		if info, err := os.Stat(path + ending); err == nil && same(f[i+1], info) {
+		if now, err := stat(path + ending); err == nil && same(f[i+1], now) {
 			return fmt.Errorf("%w: %s%s still belongs to the file that was there before; end everything that uses it, and remove its -wal and -shm",
 				ErrReplaced, filepath.Base(path), ending)
 		}

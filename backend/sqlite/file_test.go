@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -212,6 +213,31 @@ func TestDamagedFile(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// A file system gives the number of a deleted file to the next one: another file all
+// the same.
+func TestSameNumberOfAnotherFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	is, err := stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		was, is int64
+		same    bool
+	}{{7, 7, true}, {7, 8, false}, {0, 8, true}, {7, 0, true}} {
+		a, b := &identity{is.info, tt.was}, &identity{is.info, tt.is}
+		if got := same(a, b); got != tt.same {
+			t.Errorf("born at %d and at %d: the same file: %v", tt.was, tt.is, got)
+		}
+	}
+	if runtime.GOOS == "linux" && is.born == 0 {
+		t.Logf("the file system of %s does not say when a file was made", path)
 	}
 }
 

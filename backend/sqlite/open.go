@@ -22,7 +22,7 @@ func (s *Store) setUp(ctx context.Context) (*conn, error) {
 	if err := s.prepare(ctx, c); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
-	if c.file, err = identify(s.path); err == nil && before != nil && !same(before, c.file[0]) {
+	if c.file, err = identify(s.path); err == nil && before != nil && !os.SameFile(before, c.file[0].info) {
 		err = ErrReplaced
 	}
 	if err != nil {
