@@ -56,6 +56,19 @@ type Watcher interface {
 	Watch(ctx context.Context, set *NameSet, vacated func(names ...string)) error
 }
 
+// Noter is the capability of a [Driver] that keeps notes with its leases; see
+// [NoteRequest]. If the driver is not the [Store] itself, the store should have these
+// methods as well: clients look there for the capability.
+type Noter interface {
+	// ReadNote returns the note of a lease, if the session owns that with just this
+	// token, and whether it does.
+	ReadNote(ctx context.Context, session string, lease Lease) (note string, held bool, err error)
+	// WriteNote replaces the note of a lease, if the session owns that with just this
+	// token, and returns whether it does. What it has written survives whatever tokens
+	// survive. A note has at most [MaxNote] bytes of UTF-8.
+	WriteNote(ctx context.Context, session string, lease Lease, note string) (held bool, err error)
+}
+
 // Store is what a client opens.
 type Store interface {
 	// Backend returns a new actor behaviour that speaks the protocol for one

@@ -34,6 +34,9 @@ import (
 // for nothing else. A session that the backend has never heard of has expired.
 var ErrExpired = errors.New("simba: the session has expired at the backend")
 
+// ErrNoNotes is the answer of a backend that keeps no notes.
+var ErrNoNotes = errors.New("simba: this backend keeps no notes with its leases")
+
 // Lease is a backend's record that a session owns Name.
 type Lease struct {
 	Name string
@@ -147,6 +150,20 @@ type (
 		Call
 		Names []string // at most [MaxBatch]
 	}
+	// NoteRequest reads or writes the note of a lease, for its owner only: whoever
+	// does not own it with just this token is told so, and changes nothing. It is
+	// answered by [NoteAnswer].
+	//
+	// A note belongs to the name. It outlives the lease, and whoever owns the name next
+	// reads what the last owner has written. It is as durable as tokens are. Backends
+	// need not keep notes: those that do not answer [ErrNoNotes].
+	NoteRequest struct {
+		Call
+		Session string
+		Lease   Lease
+		Write   bool   // Note
+		Note    string // at most [MaxNote] bytes of UTF-8
+	}
 	// WatchRequest changes for which names ReplyTo wants a [Vacated] notice:
 	// without those in Remove, then with those in Add. It has no answer. A backend
 	// that cannot tell ignores it: notices save time, and nothing depends on them.
@@ -180,6 +197,9 @@ func (c Call) Check(request string) error {
 
 // MaxBatch is how many names or leases one request carries at most.
 const MaxBatch = 1000
+
+// MaxNote is how long a note is at most, in bytes.
+const MaxNote = 1000
 
 // The answers. ID is that of the request, and the rest is what was asked for. Err is
 // [ErrExpired] if the session has ended for good, and any other error means that
@@ -219,6 +239,14 @@ type (
 		ID      uint64
 		Err     error
 		Holders []Holder
+	}
+	// NoteAnswer answers [NoteRequest]: Note is what is kept now, empty if nothing ever
+	// was, and Held whether the session owns the lease; if not, nothing was done.
+	NoteAnswer struct {
+		ID   uint64
+		Err  error
+		Held bool
+		Note string
 	}
 	// Vacated is a notice: Names may be free now. It may be late, repeated,
 	// wrong or lost.

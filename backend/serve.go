@@ -47,6 +47,8 @@ func (s *server) Receive(ctx actor.Context, msg actor.Message) {
 		s.close(ctx, m)
 	case *InspectRequest:
 		s.inspect(ctx, m)
+	case *NoteRequest:
+		s.note(ctx, m)
 	case *WatchRequest:
 		s.watch.update(ctx, m)
 	case *sighting:
@@ -122,6 +124,32 @@ func (s *server) inspect(ctx actor.Context, m *InspectRequest) {
 	}, func(holders []Holder, err error) actor.Message {
 		return &InspectAnswer{ID: m.ID, Err: err, Holders: holders}
 	})
+}
+
+func (s *server) note(ctx actor.Context, m *NoteRequest) {
+	noter, ok := s.driver.(Noter)
+	call(ctx, "note", m.Call, func(ctx context.Context) (kept, error) {
+		switch {
+		case !ok:
+			return kept{}, ErrNoNotes
+		case m.Write:
+			held, err := noter.WriteNote(ctx, m.Session, m.Lease, m.Note)
+			return kept{m.Note, held}, err
+		}
+		note, held, err := noter.ReadNote(ctx, m.Session, m.Lease)
+		return kept{note, held}, err
+	}, func(k kept, err error) actor.Message {
+		if !k.held {
+			k.note = ""
+		}
+		return &NoteAnswer{ID: m.ID, Err: err, Held: k.held, Note: k.note}
+	})
+}
+
+// kept is what a driver says about a note.
+type kept struct {
+	note string
+	held bool
 }
 
 // call carries out one request outside of the actor and answers it, whatever

@@ -34,7 +34,27 @@ type request struct {
 
 func requests() []request {
 	names, leases := []string{"a", "b"}, []backend.Lease{{Name: "a", Token: 5}}
+	noteParts := func(m actor.Message) (uint64, any, error) {
+		a := m.(*backend.NoteAnswer)
+		return a.ID, noted{a.Note, a.Held}, a.Err
+	}
 	return []request{{
+		kind: "note",
+		message: func(c backend.Call) actor.Message {
+			return &backend.NoteRequest{Call: c, Session: "s", Lease: leases[0]}
+		},
+		args:   []any{"s", leases[0]},
+		result: noted{"kept", true},
+		parts:  noteParts,
+	}, {
+		kind: "note",
+		message: func(c backend.Call) actor.Message {
+			return &backend.NoteRequest{Call: c, Session: "s", Lease: leases[0], Write: true, Note: "new"}
+		},
+		args:   []any{"s", leases[0], "new"},
+		result: noted{"new", true},
+		parts:  noteParts,
+	}, {
 		kind: "open",
 		message: func(c backend.Call) actor.Message {
 			return &backend.OpenRequest{Call: c, Lease: time.Minute, Label: "me"}
@@ -328,6 +348,24 @@ func TestServeReportsWhatItDoesNotKnow(t *testing.T) {
 			t.Errorf("reported: %s", got)
 		}
 	})
+}
+
+// Drivers need not keep notes, and say nothing of those of others.
+func TestServeWithoutNotes(t *testing.T) {
+	ctx, lease := context.Background(), backend.Lease{Name: "a", Token: 5}
+	s := &stub{}
+	driver := backendtest.FromActor(t, backend.Serve(struct{ backend.Driver }{s})).(backend.Noter)
+	if _, _, err := driver.ReadNote(ctx, "s", lease); !errors.Is(err, backend.ErrNoNotes) {
+		t.Errorf("ReadNote returned %v", err)
+	}
+	if _, err := driver.WriteNote(ctx, "s", lease, "note"); !errors.Is(err, backend.ErrNoNotes) {
+		t.Errorf("WriteNote returned %v", err)
+	}
+	s.do = func(context.Context, string, ...any) (any, error) { return noted{"another's", false}, nil }
+	driver = backendtest.FromActor(t, backend.Serve(s)).(backend.Noter)
+	if note, held, err := driver.ReadNote(ctx, "s", lease); note != "" || held || err != nil {
+		t.Errorf("ReadNote returned %q, %t, %v", note, held, err)
+	}
 }
 
 // The client's view of a store is the same through its actor.

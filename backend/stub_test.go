@@ -48,6 +48,22 @@ func (s *stub) Inspect(ctx context.Context, names []string) ([]backend.Holder, e
 	return result[[]backend.Holder](s.do(ctx, "inspect", names))
 }
 
+// noted is what the two methods for notes return, in one.
+type noted struct {
+	note string
+	held bool
+}
+
+func (s *stub) ReadNote(ctx context.Context, session string, lease backend.Lease) (string, bool, error) {
+	n, err := result[noted](s.do(ctx, "note", session, lease))
+	return n.note, n.held, err
+}
+
+func (s *stub) WriteNote(ctx context.Context, session string, lease backend.Lease, note string) (bool, error) {
+	n, err := result[noted](s.do(ctx, "note", session, lease, note))
+	return n.held, err
+}
+
 // watchStub is a stub that watches.
 type watchStub struct {
 	stub

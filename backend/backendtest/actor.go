@@ -14,8 +14,8 @@ import (
 )
 
 // FromActor runs a backend that speaks the protocol as an actor, and returns a
-// driver, which is a [backend.Watcher] as well, that talks to it by messages. The
-// options are those of its [actor.System]. tb.Cleanup stops the actor; one that
+// driver, which is a [backend.Watcher] and a [backend.Noter] as well, that talks to it
+// by messages. The options are those of its [actor.System]. tb.Cleanup stops the actor; one that
 // does not end fails the test, and so does an error that it reports.
 func FromActor(tb testing.TB, b actor.Behavior, options ...actor.Option) backend.Driver {
 	options = append(slices.Clone(options), actor.WithErrors(func(err error) { tb.Errorf("the backend reports: %v", err) }))
@@ -119,6 +119,24 @@ func (a *asker) Inspect(ctx context.Context, names []string) ([]backend.Holder, 
 	return ask(ctx, a,
 		func(c backend.Call) any { return &backend.InspectRequest{Call: c, Names: slices.Clone(names)} },
 		func(r *backend.InspectAnswer) (uint64, []backend.Holder, error) { return r.ID, r.Holders, r.Err })
+}
+
+// ReadNote implements [backend.Noter].
+func (a *asker) ReadNote(ctx context.Context, session string, l backend.Lease) (note string, held bool, err error) {
+	answer, err := a.note(ctx, backend.NoteRequest{Session: session, Lease: l})
+	return answer.Note, answer.Held, err
+}
+
+// WriteNote implements [backend.Noter].
+func (a *asker) WriteNote(ctx context.Context, session string, l backend.Lease, note string) (held bool, err error) {
+	answer, err := a.note(ctx, backend.NoteRequest{Session: session, Lease: l, Write: true, Note: note})
+	return answer.Held, err
+}
+
+func (a *asker) note(ctx context.Context, r backend.NoteRequest) (backend.NoteAnswer, error) {
+	return ask(ctx, a,
+		func(c backend.Call) any { r.Call = c; return &r },
+		func(r *backend.NoteAnswer) (uint64, backend.NoteAnswer, error) { return r.ID, *r, r.Err })
 }
 
 // notices is where the notices of one Watch go.

@@ -60,6 +60,8 @@ type broken struct {
 	end     func(ctx context.Context, session string) error
 	inspect func(ctx context.Context, names []string) ([]backend.Holder, error)
 	watch   func(ctx context.Context, set *backend.NameSet, vacated func(...string)) error
+	read    func(ctx context.Context, session string, l backend.Lease) (string, bool, error)
+	write   func(ctx context.Context, session string, l backend.Lease, note string) (bool, error)
 }
 
 func (d *broken) Open(ctx context.Context, lease time.Duration, label string) (backend.Grant, error) {
@@ -111,6 +113,20 @@ func (d *broken) Watch(ctx context.Context, set *backend.NameSet, vacated func(.
 	return d.Store.Watch(ctx, set, vacated)
 }
 
+func (d *broken) ReadNote(ctx context.Context, session string, l backend.Lease) (string, bool, error) {
+	if d.read != nil {
+		return d.read(ctx, session, l)
+	}
+	return d.Store.ReadNote(ctx, session, l)
+}
+
+func (d *broken) WriteNote(ctx context.Context, session string, l backend.Lease, note string) (bool, error) {
+	if d.write != nil {
+		return d.write(ctx, session, l, note)
+	}
+	return d.Store.WriteNote(ctx, session, l, note)
+}
+
 // current returns the token that a name has now.
 func (d *broken) current(name string) uint64 {
 	h, _ := d.Store.Inspect(context.Background(), []string{name})
@@ -121,7 +137,7 @@ func (d *broken) current(name string) uint64 {
 const brief = 300 * time.Millisecond
 
 func faults() []fault {
-	return slices.Concat(sessionFaults(), leaseFaults(), inspectFaults(), callFaults(), watchFaults(), restartFaults())
+	return slices.Concat(sessionFaults(), leaseFaults(), inspectFaults(), callFaults(), watchFaults(), restartFaults(), noteFaults())
 }
 
 // revive gives dead sessions a new life under their old id.

@@ -119,6 +119,11 @@ func checks() []check {
 		{"WatchLooksAtNewNames", watchLooksAtNewNames},
 		{"WatchEnds", watchEnds},
 
+		{"NotesAreTheOwners", notesAreTheOwners},
+		{"NotesOutliveTheLease", notesOutliveTheLease},
+		{"NotesNeedALivingSession", notesNeedALivingSession},
+		{"NotesSurviveARestart", notesSurviveARestart},
+
 		{"TokensSurviveARestart", tokensSurviveARestart},
 		{"DeathSurvivesARestart", deathSurvivesARestart},
 		{"TokensSurviveLoss", tokensSurviveLoss},

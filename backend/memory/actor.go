@@ -44,6 +44,8 @@ func (a *arbiter) Receive(ctx actor.Context, msg actor.Message) {
 		a.close(ctx, m)
 	case *backend.InspectRequest:
 		a.inspect(ctx, m)
+	case *backend.NoteRequest:
+		a.note(ctx, m)
 	case *backend.WatchRequest:
 		joined, _ := a.audience.Update(m)
 		a.look(ctx, joined)

@@ -26,6 +26,7 @@ var (
 	_ backend.Store   = (*Store)(nil)
 	_ backend.Driver  = (*Store)(nil)
 	_ backend.Watcher = (*Store)(nil)
+	_ backend.Noter   = (*Store)(nil)
 )
 
 // Option configures a [Store].
@@ -110,6 +111,24 @@ func (s *Store) Inspect(ctx context.Context, names []string) (holders []backend.
 		return nil
 	})
 	return holders, err
+}
+
+// ReadNote implements [backend.Noter].
+func (s *Store) ReadNote(ctx context.Context, session string, l backend.Lease) (note string, held bool, err error) {
+	err = s.do(ctx, func(now actor.Instant) error {
+		note, held, err = s.model.ReadNote(now, session, l)
+		return err
+	})
+	return note, held, err
+}
+
+// WriteNote implements [backend.Noter].
+func (s *Store) WriteNote(ctx context.Context, session string, l backend.Lease, note string) (held bool, err error) {
+	err = s.do(ctx, func(now actor.Instant) error {
+		held, err = s.model.WriteNote(now, session, l, note)
+		return err
+	})
+	return held, err
 }
 
 // do runs one operation. The clock is read under the lock: read before it, the

@@ -80,7 +80,7 @@ func TestRefusedPaths(t *testing.T) {
 		{"another application's tables", database("foreign", "CREATE TABLE t (x)"), ErrForeign, "choose another path"},
 		{"another application's mark", database("marked", "PRAGMA application_id = 7", "CREATE TABLE t (x)"), ErrForeign, ""},
 		{"another application's version", database("version", "PRAGMA user_version = 1"), ErrForeign, ""},
-		{"a later version", database("later", ours, "PRAGMA user_version = 2"), ErrVersion, "format 2, and this version reads 1"},
+		{"a later version", database("later", ours, "PRAGMA user_version = 3"), ErrVersion, "format 3, and this version reads 2"},
 		{"an earlier version", database("earlier", ours, "PRAGMA user_version = 0", "CREATE TABLE t (x)"), ErrVersion, "format 0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -98,6 +98,41 @@ func TestRefusedPaths(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A file of format 1, which has no notes, gets them, and keeps what it has. Processes
+// that have it open with the earlier version go on.
+func TestUpgrade(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "leases.db")
+	old := dialled(t, path)
+	for _, statement := range schema {
+		if statement != createNotes && statement != markVersion {
+			old.do(t, statement)
+		}
+	}
+	old.do(t, "PRAGMA user_version = 1", "PRAGMA journal_mode = WAL",
+		"INSERT INTO leases (name, session, token) VALUES ('a', NULL, 1900000000000000)")
+	s := opened(t, path, system())
+	other := opened(t, path, system())
+	id := s.session(time.Minute)
+	outcomes, err := s.Acquire(s.ctx, id, []string{"a"}, false)
+	if err != nil || !outcomes[0].Won || outcomes[0].Token != 1900000000000001 {
+		t.Fatalf("got %+v, %v", outcomes, err)
+	}
+	lease := backend.Lease{Name: "a", Token: outcomes[0].Token}
+	if held, err := s.WriteNote(s.ctx, id, lease, "new"); err != nil || !held {
+		t.Fatalf("held %t, %v", held, err)
+	}
+	if note, held, err := other.ReadNote(s.ctx, id, lease); note != "new" || !held || err != nil {
+		t.Errorf("another store reads %q, held %t, %v", note, held, err)
+	}
+	old.do(t, "UPDATE sessions SET revision = revision + 1")
+	if _, err := s.Renew(s.ctx, id, 0, true); err != nil {
+		t.Error(err)
+	}
+	if missing, err := old.state(); len(missing) > 0 || err != nil {
+		t.Errorf("%d statements are missing, %v", len(missing), err)
 	}
 }
 

@@ -58,9 +58,9 @@ func (s *Store) prepare(ctx context.Context, c *conn) error {
 	if writable, err := c.writable(); err != nil || !writable {
 		return errors.Join(ErrReadOnly, err)
 	}
-	var empty bool
+	var missing []string
 	err := s.retry(ctx, func() (err error) {
-		empty, err = c.state()
+		missing, err = c.state()
 		return err
 	})
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Store) prepare(ctx context.Context, c *conn) error {
 	if err := s.retry(ctx, c.useWAL); err != nil {
 		return err
 	}
-	if empty {
+	if len(missing) > 0 {
 		if err := s.create(ctx, c); err != nil {
 			return err
 		}
@@ -106,17 +106,16 @@ func (s *Store) join(ctx context.Context) (*conn, error) {
 	return c, nil
 }
 
-// create makes an empty database one of ours, unless somebody else has.
+// create makes an empty database one of ours, and one of an earlier format one of the
+// present, unless somebody else has.
 func (s *Store) create(ctx context.Context, c *conn) error {
 	if err := s.retry(ctx, func() error { return c.run("BEGIN IMMEDIATE") }); err != nil {
 		return err
 	}
-	empty, err := c.state()
-	if err == nil && empty {
-		for _, statement := range schema {
-			if err = c.run(statement); err != nil {
-				break
-			}
+	missing, err := c.state()
+	for _, statement := range missing {
+		if err == nil {
+			err = c.run(statement)
 		}
 	}
 	if err != nil {

@@ -5,7 +5,7 @@ import "fmt"
 // The file's header says whose it is and how it is laid out.
 const (
 	applicationID = 0x53494d42 // "SIMB"
-	schemaVersion = 1
+	schemaVersion = 2
 )
 
 // schema creates the tables.
@@ -32,9 +32,22 @@ var schema = []string{
 		token   INTEGER NOT NULL
 	) STRICT, WITHOUT ROWID`,
 	`CREATE INDEX held ON leases (session, token) WHERE session IS NOT NULL`,
+	createNotes,
 	fmt.Sprintf(`PRAGMA application_id = %d`, applicationID),
-	fmt.Sprintf(`PRAGMA user_version = %d`, schemaVersion),
+	markVersion,
 }
+
+// A name's row in notes is what its last owner has left for the next.
+const createNotes = `CREATE TABLE notes (
+		name TEXT NOT NULL PRIMARY KEY,
+		note TEXT NOT NULL
+	) STRICT, WITHOUT ROWID`
+
+var markVersion = fmt.Sprintf(`PRAGMA user_version = %d`, schemaVersion)
+
+// upgrade makes the tables of format 1 those of format 2, which has notes. Processes
+// that have the file open go on, whatever format they know: nothing of theirs changes.
+var upgrade = []string{createNotes, markVersion}
 
 // The statements. Those that are about any number of names take them as JSON: one
 // statement for 1,000 names is several times faster than 1,000 statements.
@@ -66,15 +79,23 @@ const (
 	// selectHeld finds what a session owns.
 	selectHeld = `SELECT name, token FROM leases WHERE session = ?`
 
+	// selectNote finds the note of a name, and whether the session owns it with just
+	// this token.
+	selectNote = `SELECT n.note FROM leases l LEFT JOIN notes n ON n.name = l.name
+		WHERE l.name = ? AND l.token = ? AND l.session = ?`
+
+	// putNote replaces the note of a name.
+	putNote = `INSERT INTO notes (name, note) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET note = excluded.note`
+
 	// selectOwned finds everything that has an owner. It begins with the owners,
 	// because names that were used once may be many.
 	selectOwned = `SELECT l.name, l.token, s.id, s.label, s.lease, s.deadline
 		FROM sessions s CROSS JOIN leases l ON l.session = s.id ORDER BY l.name`
 )
 
-// state reports whether the database is empty, and returns an error if it is
-// neither that nor one of ours.
-func (c *conn) state() (empty bool, err error) {
+// state returns what the database lacks to be one of ours in the present format, and
+// an error if it is another one's.
+func (c *conn) state() (missing []string, err error) {
 	// One statement, because another process may be creating the tables.
 	var application, version, tables int64
 	err = c.query(func(r row) { application, version, tables = r.number(0), r.number(1), r.number(2) },
@@ -82,13 +103,15 @@ func (c *conn) state() (empty bool, err error) {
 		FROM pragma_application_id a, pragma_user_version v`)
 	switch {
 	case err != nil:
-		return false, err
+		return nil, err
 	case application == 0 && version == 0 && tables == 0:
-		return true, nil
+		return schema, nil
 	case application != applicationID:
-		return false, ErrForeign
+		return nil, ErrForeign
+	case version == 1:
+		return upgrade, nil
 	case version != schemaVersion:
-		return false, fmt.Errorf("%w: it has the format %d, and this version reads %d", ErrVersion, version, schemaVersion)
+		return nil, fmt.Errorf("%w: it has the format %d, and this version reads %d", ErrVersion, version, schemaVersion)
 	}
-	return false, nil
+	return nil, nil
 }

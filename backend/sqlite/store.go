@@ -46,6 +46,7 @@ var (
 	_ backend.Store   = (*Store)(nil)
 	_ backend.Driver  = (*Store)(nil)
 	_ backend.Watcher = (*Store)(nil)
+	_ backend.Noter   = (*Store)(nil)
 )
 
 // environment is what a store takes from the system, and tests from elsewhere.
