@@ -24,6 +24,8 @@ type Client struct {
 
 	system   *actor.System
 	session  actor.Ref
+	backend  actor.Ref
+	notes    bool // the store keeps them
 	view     atomic.Pointer[session.Snapshot]
 	insiders *task.Insiders
 	running  sync.WaitGroup // goroutines with the user's code, and the watch for sleep
@@ -88,9 +90,10 @@ func (c *Client) start(store Store, o *options) {
 	c.mu.Lock() // until the session is set: an actor that panics at once closes the client
 	defer c.mu.Unlock()
 	c.system = actor.NewSystem(actor.WithClock(o.clock), actor.WithErrors(c.engineError))
-	b := c.system.Spawn(backendActor, store.Backend())
+	c.backend = c.system.Spawn(backendActor, store.Backend())
+	_, c.notes = store.(backend.Noter)
 	c.session = c.system.Spawn(sessionActor, session.New(session.Config{
-		Params: c.params, Label: o.label, Backend: b, Clock: o.clock, Sink: c.sink, View: &c.view,
+		Params: c.params, Label: o.label, Backend: c.backend, Clock: o.clock, Sink: c.sink, View: &c.view,
 	}))
 	c.running.Go(c.watchSleep)
 }

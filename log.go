@@ -42,6 +42,8 @@ func (c *Client) logEvent(e Event) {
 		c.log.Warn("simba: a task still runs although its term has ended", "name", e.Name, "token", e.Token)
 	case observe.RunEnded:
 		c.logRun(e)
+	case observe.NoteFailed:
+		c.log.Warn("simba: a durable schedule could not reach its note at the store", "name", e.Name, "token", e.Token, "err", e.Err)
 	case observe.TicksSkipped:
 		c.log.Info("simba: one run makes up for several ticks of a schedule", "name", e.Name, "token", e.Token, "skipped", e.Ticks)
 	}

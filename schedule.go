@@ -59,6 +59,8 @@ const (
 	FieldDelay = schedule.FieldDelay
 	// FieldJitter is that of [Jitter].
 	FieldJitter = schedule.FieldJitter
+	// FieldDurable is about [Durable].
+	FieldDurable = schedule.FieldDurable
 	// FieldFunction is what is to run.
 	FieldFunction = schedule.FieldFunction
 	// FieldOption is an option as such.
@@ -68,16 +70,26 @@ const (
 // ScheduleOption configures [Client.Schedule].
 type ScheduleOption func(*scheduleOptions)
 
-type scheduleOptions struct{ delay, jitter time.Duration }
+type scheduleOptions = schedule.Options
 
 // InitialDelay leaves out ticks in the first d of each term; by default there is no
 // delay. It must not be negative.
-func InitialDelay(d time.Duration) ScheduleOption { return func(o *scheduleOptions) { o.delay = d } }
+func InitialDelay(d time.Duration) ScheduleOption { return func(o *scheduleOptions) { o.Delay = d } }
 
 // Jitter delays each run by a random time below d, so that not all schedules of the
 // world run at the full hour. With [Rate] it must be below the interval, whose rhythm
 // stays. It must not be negative.
-func Jitter(d time.Duration) ScheduleOption { return func(o *scheduleOptions) { o.jitter = d } }
+func Jitter(d time.Duration) ScheduleOption { return func(o *scheduleOptions) { o.Jitter = d } }
+
+// Durable notes each tick at the store, under the leader's token, before its run
+// begins. A new leader goes on from there: it does not repeat a tick that any leader
+// has begun to run, and makes up for those that came while nobody led, by one run. A
+// run that has begun is not repeated, also if it fails, or dies with its process.
+//
+// It is for [Rate], whose rhythm goes on from term to term then and goes by the wall
+// clock, and [Cron]. The store must keep notes, as those of packages sqlite and memory
+// do.
+func Durable() ScheduleOption { return func(o *scheduleOptions) { o.Durable = true } }
 
 // CheckSchedule returns what [Client.Schedule] would say of these arguments: nil, or
 // an error that holds a [*ScheduleError] for each field that is wrong.
@@ -98,7 +110,7 @@ func newPlan(name string, when When, opts []ScheduleOption) (*schedule.Plan, err
 		}
 		opt(&o)
 	}
-	plan, err := schedule.NewPlan(name, when, o.delay, o.jitter)
+	plan, err := schedule.NewPlan(name, when, o)
 	return plan, joinErrors(append(broken, err)...)
 }
 
@@ -108,8 +120,8 @@ func newPlan(name string, when When, opts []ScheduleOption) (*schedule.Plan, err
 //
 // A run's context is cancelled when the term ends, or is about to be handed over, with
 // [ErrHandover] as its cause; in a handover the lease is kept until the run has
-// returned or the term's time is over. Each term begins anew: what was due while
-// nobody led is not made up for.
+// returned or the term's time is over. Each term begins anew, unless the schedule is
+// [Durable]: what was due while nobody led is not made up for.
 //
 // Schedule does not wait for anything. The error is a [*NameError], an [*InUseError],
 // [ErrClosed], or holds a [*ScheduleError] for each field that is wrong.
@@ -117,6 +129,11 @@ func (c *Client) Schedule(name string, when When, fn TaskFunc, opts ...ScheduleO
 	plan, err := newPlan(name, when, opts)
 	if fn == nil {
 		err = joinErrors(err, &ScheduleError{Name: name, Field: FieldFunction, Problem: "it is nil; give one that returns when its context is done"})
+	}
+	if plan != nil && plan.Durable && !c.notes {
+		err = joinErrors(err, &ScheduleError{
+			Name: name, Field: FieldDurable, Problem: "this store keeps no notes, which it needs; leave Durable out, or use another store",
+		})
 	}
 	if err != nil {
 		return nil, err
@@ -126,6 +143,7 @@ func (c *Client) Schedule(name string, when When, fn TaskFunc, opts ...ScheduleO
 		s.election, e.schedule = e, s
 		s.ref = c.system.Spawn("schedule "+name, schedule.New(schedule.Config{
 			Name: name, Plan: plan, Host: host, Wall: schedule.WallClock, Sink: c.sink, View: &s.view,
+			Backend: c.backend, Timeout: c.params.RenewInterval, Pause: c.params.MinBackoff,
 		}))
 		return s.ref
 	}
@@ -168,7 +186,7 @@ type ScheduleSnapshot struct {
 	Runs    int           // that have begun
 	Failed  int           // of them
 	Skipped int           // ticks without a run of their own, since others ran or the machine slept
-	LastErr error         // of the last run that failed; nil if none did
+	LastErr error         // of the last run, or note, that failed; nil if none did
 }
 
 // Snapshot returns the schedule's state, without waiting for anything.

@@ -217,6 +217,74 @@ func TestScheduleLosesItsTerm(t *testing.T) {
 	})
 }
 
+// Durable: no tick is run twice, and those that came while nobody led have one run,
+// whether the leader hands over or dies.
+func TestDurableSchedule(t *testing.T) {
+	virtual(t, func(t *testing.T, w *world) {
+		a, b := w.start(), w.start()
+		j := newJournal(t)
+		daily := simba.Cron("0 3 * * *", "UTC")
+		sa := must(a.Schedule("report", daily, j.run("a", time.Minute), simba.Durable()))
+		synctest.Wait()
+		sb := must(b.Schedule("report", daily, j.run("b", time.Minute), simba.Durable()))
+		time.Sleep(3*time.Hour + 30*time.Second)
+		sa.StepDown(t.Context(), 24*time.Hour) // during the run of today, which is not repeated
+		time.Sleep(24*time.Hour - time.Minute - 30*time.Second)
+		sa.StepDown(t.Context(), time.Hour)
+		b.way.set(cut) // a minute before three, b dies, and a does not contend
+		time.Sleep(2 * time.Minute)
+		if want := "a3h0m0s"; j.String() != want {
+			t.Errorf("runs begin at %s, want %s", j, want)
+		}
+		time.Sleep(2 * time.Hour)
+		runs := strings.Fields(j.String())
+		if len(runs) != 2 || !strings.HasPrefix(runs[1], "a") {
+			t.Errorf("runs begin at %s", j)
+		}
+		b.way.heal()
+		sb.Stop(t.Context())
+		if v := sa.Snapshot(); v.Runs != 2 || v.Failed != 1 || v.Skipped != 0 { // the first was cancelled
+			t.Errorf("%+v", v)
+		}
+	})
+}
+
+// A durable rate keeps its rhythm, and the note is the store's.
+func TestDurableRate(t *testing.T) {
+	virtual(t, func(t *testing.T, w *world) {
+		j := newJournal(t)
+		for _, who := range []string{"a", "b", "c"} {
+			p := w.start()
+			must(p.Schedule("report", simba.Rate(time.Minute), j.run(who, time.Second), simba.Durable()))
+			time.Sleep(100 * time.Second)
+			p.Close(t.Context())
+		}
+		if want := "a0s a1m0s b2m0s b3m0s c4m0s"; j.String() != want {
+			t.Errorf("runs begin at %s, want %s", j, want)
+		}
+	})
+}
+
+// A store that keeps no notes is refused, by field, and so is Every.
+func TestDurableErrors(t *testing.T) {
+	virtual(t, func(t *testing.T, w *world) {
+		p := must(simba.Open(t.Context(), struct{ simba.Store }{w.store}, simba.WithClock(w.clock), simba.WithLogger(discard)))
+		defer p.Close(t.Context())
+		work := func(context.Context, *simba.Term) error { return nil }
+		for when, want := range map[simba.When]string{
+			simba.Rate(time.Minute):  `simba: the durability of schedule "report": this store keeps no notes, which it needs; leave Durable out, or use another store`,
+			simba.Every(time.Minute): `simba: the durability of schedule "report": Every has none, for it goes by the end of the last run; use Rate or Cron`,
+		} {
+			_, err := p.Schedule("report", when, work, simba.Durable())
+			var e *simba.ScheduleError
+			if !errors.As(err, &e) || e.Field != simba.FieldDurable || err.Error() != want {
+				t.Errorf("the error is %v", err)
+			}
+		}
+		must(p.Schedule("report", simba.Rate(time.Minute), work))
+	})
+}
+
 // R40: from within a run, with its context or without.
 func TestScheduleCallsFromWithin(t *testing.T) {
 	for what, call := range map[string]func(context.Context, *process, *simba.Schedule) error{

@@ -147,6 +147,14 @@ type (
 	RunStarted struct {
 		Name  string
 		Token uint64
+		Tick  int64 // of a durable schedule, in nanoseconds since 1970; 0 for others
+	}
+	// NoteFailed says that a durable schedule could not read or write its note at the
+	// backend. It tries again, and nothing runs until that is done.
+	NoteFailed struct {
+		Name  string
+		Token uint64
+		Err   error
 	}
 	// RunEnded says that a run has returned, after it Took so long. Err is what it
 	// returned, or its panic with the stack.

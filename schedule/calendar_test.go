@@ -173,32 +173,34 @@ func TestPlanErrors(t *testing.T) {
 		name          string
 		when          When
 		delay, jitter time.Duration
+		durable       bool
 		want          []string // the field and a part of each problem
 	}{
-		{"nothing", When{}, 0, 0, []string{"time: nothing says when"}},
-		{"an interval of zero", Every(0), 0, 0, []string{"interval: it is 0s"}},
-		{"a negative one", Rate(-time.Second), 0, 0, []string{"interval: it is -1s"}},
-		{"a negative delay and jitter", Every(1), -1, -2, []string{"initial delay: it is -1ns", "jitter: it is -2ns"}},
-		{"a jitter as long as the interval", Rate(time.Second), 0, time.Second, []string{"jitter: it is 1s; it must be below the interval of 1s"}},
-		{"an empty line and zone", Cron("", ""), 0, 0, []string{"cron line: it is empty", "time zone: it is empty"}},
-		{"spaces", Cron("  ", "UTC"), 0, 0, []string{"cron line: it is empty"}},
-		{"four fields", Cron("0 3 * *", "UTC"), 0, 0, []string{`cron line: "0 3 * *" has 4 fields instead of 5`}},
-		{"seconds", Cron("0 0 3 * * *", "UTC"), 0, 0, []string{`has 6 fields instead of 5`}},
-		{"a minute that there is not", Cron("61 3 * * *", "UTC"), 0, 0, []string{`cron line: "61 3 * * *"`}},
-		{"no number", Cron("x 3 * * *", "UTC"), 0, 0, []string{`cron line: "x 3 * * *"`}},
-		{"an unknown word", Cron("@sometimes", "UTC"), 0, 0, []string{`cron line: "@sometimes"`}},
-		{"a step of zero", Cron("*/0 * * * *", "UTC"), 0, 0, []string{`cron line: "*/0 * * * *"`}},
-		{"a comma too many", Cron("0,,3 * * * *", "UTC"), 0, 0, []string{`has a comma too many in "0,,3"`}},
-		{"a zone in the line", Cron("TZ=UTC 0 3 * * *", "UTC"), 0, 0, []string{"has a time zone in it"}},
-		{"another", Cron("CRON_TZ=UTC 0 3 * * *", "UTC"), 0, 0, []string{"has a time zone in it"}},
-		{"an interval as a line", Cron("@every 1h", "UTC"), 0, 0, []string{"is an interval; use Rate or Every"}},
-		{"30 February", Cron("0 0 30 2 *", "UTC"), 0, 0, []string{`cron line: "0 0 30 2 *" never comes`}},
-		{"31 April", Cron("0 0 31 4,6,9,11 *", "UTC"), 0, 0, []string{"never comes"}},
-		{"a zone that is not known", Cron("0 3 * * *", "Europe/Bärlin"), 0, 0, []string{`time zone: "Europe/Bärlin" is not known here`}},
-		{"a path", Cron("0 3 * * *", "../etc/passwd"), 0, 0, []string{`time zone: "../etc/passwd" is not known`}},
+		{"nothing", When{}, 0, 0, false, []string{"time: nothing says when"}},
+		{"an interval of zero", Every(0), 0, 0, false, []string{"interval: it is 0s"}},
+		{"a negative one", Rate(-time.Second), 0, 0, false, []string{"interval: it is -1s"}},
+		{"a negative delay and jitter", Every(1), -1, -2, false, []string{"initial delay: it is -1ns", "jitter: it is -2ns"}},
+		{"a jitter as long as the interval", Rate(time.Second), 0, time.Second, false, []string{"jitter: it is 1s; it must be below the interval of 1s"}},
+		{"an empty line and zone", Cron("", ""), 0, 0, false, []string{"cron line: it is empty", "time zone: it is empty"}},
+		{"spaces", Cron("  ", "UTC"), 0, 0, false, []string{"cron line: it is empty"}},
+		{"four fields", Cron("0 3 * *", "UTC"), 0, 0, false, []string{`cron line: "0 3 * *" has 4 fields instead of 5`}},
+		{"seconds", Cron("0 0 3 * * *", "UTC"), 0, 0, false, []string{`has 6 fields instead of 5`}},
+		{"a minute that there is not", Cron("61 3 * * *", "UTC"), 0, 0, false, []string{`cron line: "61 3 * * *"`}},
+		{"no number", Cron("x 3 * * *", "UTC"), 0, 0, false, []string{`cron line: "x 3 * * *"`}},
+		{"an unknown word", Cron("@sometimes", "UTC"), 0, 0, false, []string{`cron line: "@sometimes"`}},
+		{"a step of zero", Cron("*/0 * * * *", "UTC"), 0, 0, false, []string{`cron line: "*/0 * * * *"`}},
+		{"a comma too many", Cron("0,,3 * * * *", "UTC"), 0, 0, false, []string{`has a comma too many in "0,,3"`}},
+		{"a zone in the line", Cron("TZ=UTC 0 3 * * *", "UTC"), 0, 0, false, []string{"has a time zone in it"}},
+		{"another", Cron("CRON_TZ=UTC 0 3 * * *", "UTC"), 0, 0, false, []string{"has a time zone in it"}},
+		{"an interval as a line", Cron("@every 1h", "UTC"), 0, 0, false, []string{"is an interval; use Rate or Every"}},
+		{"30 February", Cron("0 0 30 2 *", "UTC"), 0, 0, false, []string{`cron line: "0 0 30 2 *" never comes`}},
+		{"31 April", Cron("0 0 31 4,6,9,11 *", "UTC"), 0, 0, false, []string{"never comes"}},
+		{"a zone that is not known", Cron("0 3 * * *", "Europe/Bärlin"), 0, 0, false, []string{`time zone: "Europe/Bärlin" is not known here`}},
+		{"a durable Every", Every(1), 0, 0, true, []string{"durability: Every has none"}},
+		{"a path", Cron("0 3 * * *", "../etc/passwd"), 0, 0, false, []string{`time zone: "../etc/passwd" is not known`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := NewPlan("report", tt.when, tt.delay, tt.jitter)
+			_, err := NewPlan("report", tt.when, Options{Delay: tt.delay, Jitter: tt.jitter, Durable: tt.durable})
 			if err == nil {
 				t.Fatal("it is taken")
 			}
@@ -226,7 +228,7 @@ func TestPlanErrors(t *testing.T) {
 // TestLook is what a look at the wall clock makes of its jumps.
 func TestLook(t *testing.T) {
 	plan := func(delay time.Duration) *Plan {
-		p, err := NewPlan("report", Cron("0 * * * *", "UTC"), delay, 0)
+		p, err := NewPlan("report", Cron("0 * * * *", "UTC"), Options{Delay: delay})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,16 +8,25 @@ import (
 
 // Plan is a [When] that has been checked, with its options.
 type Plan struct {
-	when          When
-	delay, jitter time.Duration
-	calendar      *calendar // of a cron line
+	when When
+	Options
+	calendar *calendar // of a cron line
+}
+
+// Options are what can be said of a schedule besides its [When].
+type Options struct {
+	// Delay is how long nothing runs after the begin of a term.
+	Delay time.Duration
+	// Jitter is below what each run begins later than its tick.
+	Jitter time.Duration
+	// Durable says that the last tick is noted at the backend, for the next leader.
+	Durable bool
 }
 
 // NewPlan checks everything, and returns an error that holds an [*Error] for each
-// field that is wrong. Delay is how long after the begin of a term there are no
-// ticks; up to jitter, each run begins later than its tick.
-func NewPlan(name string, w When, delay, jitter time.Duration) (*Plan, error) {
-	p := &Plan{when: w, delay: delay, jitter: jitter}
+// field that is wrong.
+func NewPlan(name string, w When, o Options) (*Plan, error) {
+	p := &Plan{when: w, Options: o}
 	var broken []*Error
 	refuse := func(f Field, format string, args ...any) {
 		broken = append(broken, &Error{Field: f, Problem: fmt.Sprintf(format, args...)})
@@ -32,14 +41,17 @@ func NewPlan(name string, w When, delay, jitter time.Duration) (*Plan, error) {
 	default:
 		refuse(FieldWhen, "nothing says when it runs; use Every, Rate or Cron")
 	}
-	if delay < 0 {
-		refuse(FieldDelay, "it is %v; it must not be negative", delay)
+	if o.Delay < 0 {
+		refuse(FieldDelay, "it is %v; it must not be negative", o.Delay)
 	}
 	switch {
-	case jitter < 0:
-		refuse(FieldJitter, "it is %v; it must not be negative", jitter)
-	case w.kind == rate && w.interval > 0 && jitter >= w.interval:
-		refuse(FieldJitter, "it is %v; it must be below the interval of %v", jitter, w.interval)
+	case o.Jitter < 0:
+		refuse(FieldJitter, "it is %v; it must not be negative", o.Jitter)
+	case w.kind == rate && w.interval > 0 && o.Jitter >= w.interval:
+		refuse(FieldJitter, "it is %v; it must be below the interval of %v", o.Jitter, w.interval)
+	}
+	if o.Durable && w.kind == every {
+		refuse(FieldDurable, "Every has none, for it goes by the end of the last run; use Rate or Cron")
 	}
 	if len(broken) == 0 {
 		return p, nil
@@ -66,6 +78,7 @@ type sight struct {
 	tick   Moment // the next one
 	none   bool   // there is no tick in sight
 	missed int    // later ticks that have passed as well
+	last   Moment // of those
 }
 
 const (
@@ -76,28 +89,52 @@ const (
 	mostMissed = 10_000
 )
 
-// look says what is to come after a moment. With fresh set, that is the begin of a
-// term, and after is left out.
+// byTheWall reports whether ticks are moments of the wall clock. Those of a durable
+// rate are, because leaders on several machines share no other clock.
+func (p *Plan) byTheWall() bool { return p.when.kind == cron || p.Durable }
+
+// look says what is to come after a moment. With fresh set, nothing is known of
+// earlier ticks, and after is left out. A term without durability begins with a delay
+// in which ticks do not count.
 func (p *Plan) look(now, after Moment, fresh bool) sight {
-	switch {
-	case fresh:
-		after = now + Moment(p.delay) - 1 // a tick at this very moment counts
-	case after-now > setAnew+Moment(p.delay):
-		after = now
+	delay := Moment(p.Delay)
+	if p.Durable {
+		delay = 0
+	}
+	if fresh {
+		after = now + delay - 1 // a tick at this very moment counts
+	} else if after-now > setAnew+delay {
+		after, fresh = now, true
+	}
+	if fresh && p.when.kind == rate {
+		after = now - Moment(p.when.interval)
 	}
 	s := sight{now: now, after: after}
-	tick, ok := p.calendar.next(after)
-	if !ok {
-		s.none = true
+	tick, ok := p.next(after)
+	s.tick, s.last, s.none = tick, tick, !ok
+	if p.when.kind == rate && tick <= now {
+		s.missed = int((now - tick) / Moment(p.when.interval))
+		s.last += Moment(s.missed) * Moment(p.when.interval)
 		return s
 	}
-	s.tick = tick
-	for ok && s.missed < mostMissed {
-		if tick, ok = p.calendar.next(tick); ok && tick <= now {
-			s.missed++
-		} else {
+	for ok {
+		if tick, ok = p.next(tick); !ok || tick > now {
+			break
+		}
+		s.missed++
+		if s.last = tick; s.missed == mostMissed {
+			s.last = now
 			break
 		}
 	}
 	return s
+}
+
+// next returns the first tick after a moment, which is a tick itself if p is a rate.
+func (p *Plan) next(after Moment) (tick Moment, ok bool) {
+	if p.when.kind == cron {
+		return p.calendar.next(after)
+	}
+	tick = after + Moment(p.when.interval)
+	return tick, tick > after
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/simba-go/simba/actor"
+	"github.com/simba-go/simba/backend"
 	"github.com/simba-go/simba/election"
 	"github.com/simba-go/simba/observe"
 	"github.com/simba-go/simba/term"
@@ -24,7 +25,11 @@ type Config struct {
 	// Wall reads the wall clock, for plans that need one. It is called on another
 	// goroutine.
 	Wall func() Moment
-	Sink observe.Sink
+	// Backend keeps the notes of durable plans. An answer is waited for until Timeout,
+	// and what has failed is tried again after Pause.
+	Backend        actor.Ref
+	Timeout, Pause time.Duration
+	Sink           observe.Sink
 	// View receives a snapshot whenever something in it has changed.
 	View *atomic.Pointer[Snapshot]
 }
@@ -38,7 +43,7 @@ type Snapshot struct {
 	Runs    int           // that have begun
 	Failed  int           // of them
 	Skipped int           // ticks that passed during a run, or unnoticed, and have none of their own
-	LastErr error         // of the last run that failed
+	LastErr error         // of the last run, or note, that failed
 }
 
 // ErrAborted is how the task of a schedule ends by a bug of the engine.
@@ -61,13 +66,14 @@ func New(c Config) actor.Behavior {
 }
 
 // schedule is the actor. Its files: schedule.go stands between election and host,
-// ticks.go knows when the next run is due.
+// ticks.go knows when the next run is due, notes.go keeps durable ticks.
 type schedule struct {
 	Config
 	machine actor.Machine[State, Event]
 	term    *term.Term // nil while idle
 	leader  actor.Ref  // the election, as long as it waits for the task to exit
 	ticks   ticks
+	notes   notes
 	shown   Snapshot
 	outbox  []letter
 }
@@ -106,6 +112,12 @@ func (s *schedule) handle(ctx actor.Context, msg actor.Message) {
 		s.lookNow(ctx, m)
 	case sight:
 		s.saw(ctx, m)
+	case *backend.NoteAnswer:
+		s.noted(ctx, m)
+	case noteTimeout:
+		s.noted(ctx, &backend.NoteAnswer{ID: m.id, Err: errNoAnswer})
+	case noteAgain:
+		s.noteAgain(ctx, m)
 	case *actor.PanicError:
 		s.blinded(ctx, m)
 	case actor.Stopping:
@@ -132,7 +144,7 @@ func (s *schedule) lead(ctx actor.Context, m election.StartTask) {
 
 // run asks for one run, unless the term is lost. The session is about to say so
 // then, and until it has, nothing runs.
-func (s *schedule) run(ctx actor.Context, skipped int) {
+func (s *schedule) run(ctx actor.Context, tick Moment, skipped int) {
 	if !s.term.Valid() {
 		return
 	}
@@ -146,13 +158,13 @@ func (s *schedule) run(ctx actor.Context, skipped int) {
 		s.shown.Skipped += skipped
 		s.Sink(observe.TicksSkipped{Name: s.Name, Token: s.term.Token(), Ticks: skipped})
 	}
-	s.Sink(observe.RunStarted{Name: s.Name, Token: s.term.Token()})
+	s.Sink(observe.RunStarted{Name: s.Name, Token: s.term.Token(), Tick: int64(tick)})
 	s.later(s.Host, election.StartTask{ReplyTo: ctx.Self(), Term: s.term})
 }
 
 // exited is the end of a run. That it failed is told, and changes nothing.
 func (s *schedule) exited(ctx actor.Context, m election.TaskExited) {
-	if m.Term != s.term || !s.step(ctx, Return) {
+	if m.Term != s.term || s.notes.takingBack || !s.step(ctx, Return) {
 		return
 	}
 	s.shown.Took = ctx.Now().Sub(s.shown.Last)
@@ -174,17 +186,21 @@ func (s *schedule) cancel(ctx actor.Context, m election.CancelTask) {
 	if m.Term != s.term {
 		return
 	}
-	waiting := s.machine.State() == Waiting
+	was := s.machine.State()
 	if !s.step(ctx, Cancel) {
 		return
 	}
 	s.ticks.armed++
 	s.shown.Next = 0
-	if waiting {
+	switch {
+	case was == Waiting:
+		s.notes.forget()
 		s.leave()
-		return
+	case was == Noting || s.notes.takingBack:
+		s.takeBack(ctx, m.Reason)
+	default:
+		s.later(s.Host, m)
 	}
-	s.later(s.Host, m)
 }
 
 // leave says that nothing runs any more. The election may start the next task now.
@@ -220,9 +236,13 @@ func (s *schedule) publish() {
 // then, because nobody leading is better than two.
 func (s *schedule) abort(ctx actor.Context) {
 	switch s.machine.State() {
-	case Waiting:
+	case Waiting, Noting:
 		ctx.Send(s.leader, election.TaskExited{Term: s.term, Err: ErrAborted})
 	case Running, Leaving:
+		if s.notes.takingBack {
+			ctx.Send(s.leader, election.TaskExited{Term: s.term, Err: ErrAborted})
+			return
+		}
 		ctx.Send(s.Host, election.CancelTask{Term: s.term, Reason: term.Stopped})
 	}
 }

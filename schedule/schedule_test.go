@@ -43,7 +43,11 @@ type rig struct {
 }
 
 func newRig(t *testing.T, w schedule.When, delay, jitter time.Duration) *rig {
-	plan, err := schedule.NewPlan("report", w, delay, jitter)
+	return newRigOn(t, w, schedule.Options{Delay: delay, Jitter: jitter}, nil)
+}
+
+func newRigOn(t *testing.T, w schedule.When, o schedule.Options, notes actor.Behavior) *rig {
+	plan, err := schedule.NewPlan("report", w, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,8 +56,13 @@ func newRig(t *testing.T, w schedule.When, delay, jitter time.Duration) *rig {
 	r.node = r.world.NewNode("n", time.Hour, 1)
 	r.host = r.node.Spawn("host", actor.BehaviorFunc(r.act))
 	r.begun = r.node.Now()
+	var store actor.Ref
+	if notes != nil {
+		store = r.node.Spawn("backend", notes)
+	}
 	r.ref = r.node.Spawn("schedule", schedule.New(schedule.Config{
 		Name: "report", Plan: plan, Host: r.host, Wall: r.wallClock, View: &r.view,
+		Backend: store, Timeout: 3 * second, Pause: second,
 		Sink: func(e observe.Event) { r.events = append(r.events, e) },
 	}))
 	return r
@@ -454,7 +463,7 @@ func TestWallClockThatPanics(t *testing.T) {
 	r := newRig(t, schedule.Cron("* * * * *", "UTC"), 0, 0)
 	r.begun = r.begun.Add(-30 * second)
 	broken := true
-	plan, _ := schedule.NewPlan("report", schedule.Cron("* * * * *", "UTC"), 0, 0)
+	plan, _ := schedule.NewPlan("report", schedule.Cron("* * * * *", "UTC"), schedule.Options{})
 	r.ref = r.node.Spawn("another", schedule.New(schedule.Config{
 		Name: "report", Plan: plan, Host: r.host, View: &r.view, Sink: observe.Discard,
 		Wall: func() schedule.Moment {

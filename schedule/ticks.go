@@ -16,9 +16,10 @@ type ticks struct {
 
 	at actor.Instant // the next tick of Every and Rate
 
-	fresh bool   // the wall clock was not seen in this term
-	after Moment // ticks of Cron up to here are done with
-	drawn Moment // for which jitter was drawn
+	from  actor.Instant // nothing runs before, in a term of a durable schedule
+	fresh bool          // nothing is known of earlier ticks
+	after Moment        // ticks of Cron up to here are done with
+	drawn Moment        // for which jitter was drawn
 }
 
 // lookNow is the timer. It is not stopped: another look makes it void.
@@ -30,11 +31,14 @@ const lookEvery = 30 * time.Second
 
 // begin is the first tick of a term.
 func (s *schedule) begin(ctx actor.Context) {
-	if s.Plan.when.kind == cron {
-		s.ticks.fresh, s.ticks.drawn = true, math.MinInt64
-	} else {
-		s.tickAt(ctx, ctx.Now().Add(s.Plan.delay))
+	now := ctx.Now()
+	s.ticks.from, s.ticks.fresh, s.ticks.drawn = now, true, math.MinInt64
+	if s.Plan.Durable {
+		s.ticks.from = now.Add(s.Plan.Delay)
+		s.recall(ctx)
+		return
 	}
+	s.tickAt(ctx, now.Add(s.Plan.Delay))
 	s.watch(ctx)
 }
 
@@ -44,10 +48,10 @@ func (s *schedule) tickAt(ctx actor.Context, at actor.Instant) {
 }
 
 func (s *schedule) jitter(ctx actor.Context) time.Duration {
-	if s.Plan.jitter == 0 {
+	if s.Plan.Jitter == 0 {
 		return 0
 	}
-	return time.Duration(ctx.Random(int64(s.Plan.jitter)))
+	return time.Duration(ctx.Random(int64(s.Plan.Jitter)))
 }
 
 // afterRun goes on when a run has returned.
@@ -61,11 +65,15 @@ func (s *schedule) afterRun(ctx actor.Context) {
 // watch looks whether the next tick is due.
 func (s *schedule) watch(ctx actor.Context) {
 	s.ticks.armed++
-	if s.Plan.when.kind == cron {
+	now, due := ctx.Now(), s.ticks.at.Add(s.ticks.jitter)
+	if s.Plan.byTheWall() {
+		if now.Before(s.ticks.from) {
+			s.sleep(ctx, s.ticks.from.Sub(now))
+			return
+		}
 		s.glance(ctx)
 		return
 	}
-	now, due := ctx.Now(), s.ticks.at.Add(s.ticks.jitter)
 	if now.Before(due) {
 		s.sleep(ctx, due.Sub(now))
 		return
@@ -77,7 +85,7 @@ func (s *schedule) watch(ctx actor.Context) {
 		skipped = int(passed)
 		s.tickAt(ctx, s.ticks.at.Add(passed*interval).Add(interval))
 	}
-	s.run(ctx, skipped)
+	s.run(ctx, 0, skipped)
 }
 
 // sleep looks again when the next tick is due, or sooner.
@@ -103,7 +111,12 @@ func (s *schedule) saw(ctx actor.Context, m sight) {
 		return
 	}
 	t := &s.ticks
+	first := t.fresh
 	t.fresh, t.after = false, m.after
+	if s.Plan.Durable && first && !m.none {
+		s.noteBegin(ctx, m.after)
+		return
+	}
 	if m.none {
 		s.shown.Next = 0
 		ctx.After(lookEvery, lookNow{t.armed})
@@ -116,8 +129,12 @@ func (s *schedule) saw(ctx actor.Context, m sight) {
 		s.sleep(ctx, left)
 		return
 	}
-	t.after = m.now
-	s.run(ctx, m.missed)
+	t.after = m.last
+	if s.Plan.Durable {
+		s.noteTick(ctx, m.last, m.missed)
+		return
+	}
+	s.run(ctx, 0, m.missed)
 }
 
 // blinded is a look that panicked. It is reported, and tried again.

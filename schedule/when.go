@@ -76,6 +76,7 @@ const (
 	FieldZone     Field = "time zone"
 	FieldDelay    Field = "initial delay"
 	FieldJitter   Field = "jitter"
+	FieldDurable  Field = "durability"
 	FieldFunction Field = "function"
 	FieldOption   Field = "option"
 )

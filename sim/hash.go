@@ -191,6 +191,15 @@ func (h *hash) rare(msg actor.Message) {
 	case *backend.WatchRequest:
 		h.texts(m.Add)
 		h.texts(m.Remove)
+	case *backend.NoteRequest:
+		h.number(m.ID)
+		h.leases([]backend.Lease{m.Lease})
+		h.text(m.Note)
+	case *backend.NoteAnswer:
+		h.number(m.ID)
+		h.text(m.Note)
+		h.flag(m.Held)
+		h.err(m.Err)
 	case session.Settled:
 		h.terms(m.Term)
 	case election.RunElected:

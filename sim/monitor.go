@@ -32,6 +32,7 @@ type Monitor struct {
 	names   map[string]*nameWatch
 	order   []*nodeWatch // as they came
 	store   storeWatch
+	ticks   map[string]int64           // of durable schedules, the last one that has run
 	writes  map[bool]map[string]uint64 // the highest token of each name, at the resource that checks and the other
 }
 
@@ -41,6 +42,7 @@ func newMonitor(c *Cluster) *Monitor {
 		cluster:   c,
 		names:     make(map[string]*nameWatch),
 		store:     newStoreWatch(),
+		ticks:     make(map[string]int64),
 		writes:    map[bool]map[string]uint64{true: {}, false: {}},
 	}
 	c.OnSend(m.sent)

@@ -9,7 +9,7 @@ import (
 	"github.com/simba-go/simba/schedule"
 )
 
-// wallEpoch is what the wall clocks of all machines are ahead of their own clocks.
+// wallEpoch is what wall clocks read when a world begins.
 const wallEpoch = schedule.Moment(1_780_000_000 * time.Second)
 
 // between puts a schedule between an election and its host, if the script has one.
@@ -19,10 +19,18 @@ func (c *Client) between(name string, s Script, host actor.Ref) actor.Ref {
 	}
 	ref := c.Spawn("schedule "+name, schedule.New(schedule.Config{
 		Name: name, Plan: s.Plan, Host: host, Sink: c.sink,
-		Wall: func() schedule.Moment { return wallEpoch + schedule.Moment(c.Now()) },
+		Wall: func() schedule.Moment { return c.wall() }, Backend: &c.cluster.backend,
+		Timeout: c.cluster.Params.RenewInterval, Pause: c.cluster.Params.MinBackoff,
 	}))
 	c.cluster.Monitor.node(c.Node).actor(ref).schedule = true
 	return ref
+}
+
+// wall is the machine's wall clock. It differs from others by more than clocks should:
+// a leader whose clock is behind must not repeat a tick.
+func (c *Client) wall() schedule.Moment {
+	now := schedule.Moment(c.world.now)
+	return wallEpoch + now + (schedule.Moment(c.Now())-now)%schedule.Moment(20*time.Second)
 }
 
 // starts: of one election, nothing runs twice at once. A schedule starts many runs
@@ -47,10 +55,23 @@ func (m *Monitor) runStarts(from *process, t *watched) {
 
 // scheduled takes the events of schedules.
 func (m *Monitor) scheduled(e observe.Event) {
-	switch e.(type) {
+	switch e := e.(type) {
 	case observe.RunStarted:
 		m.Met[ScheduleRan]++
+		m.ticked(e)
 	case observe.TicksSkipped:
 		m.Met[TicksSkipped]++
 	}
+}
+
+// ticked: no tick of a durable schedule runs twice, by whichever leader.
+func (m *Monitor) ticked(e observe.RunStarted) {
+	if e.Tick == 0 {
+		return
+	}
+	m.Met[DurableTick]++
+	if last := m.ticks[e.Name]; e.Tick <= last {
+		m.violate(TickOnce, "the tick %d of %q runs under token %d, and %d has run", e.Tick, e.Name, e.Token, last)
+	}
+	m.ticks[e.Name] = e.Tick
 }

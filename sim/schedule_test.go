@@ -12,7 +12,7 @@ import (
 )
 
 func planOf(t *testing.T, w schedule.When) *schedule.Plan {
-	p, err := schedule.NewPlan("x", w, 0, 0)
+	p, err := schedule.NewPlan("x", w, schedule.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,6 +78,22 @@ func TestMonitorWatchesSchedules(t *testing.T) {
 			ref.Tell(election.StartTask{ReplyTo: l.to, Term: tm})
 			l.RunFor(0)
 		}, sim.OneTask},
+		{"a tick that has run", func(l *liar) {
+			l.client.Say(observe.RunStarted{Name: "x", Token: 1, Tick: 5})
+			l.client.Say(observe.RunStarted{Name: "y", Token: 1, Tick: 5})
+			l.client.Say(observe.RunStarted{Name: "x", Token: 2, Tick: 5})
+		}, sim.TickOnce},
+		{"a tick before one that has run", func(l *liar) {
+			l.client.Say(observe.RunStarted{Name: "x", Token: 1, Tick: 5})
+			l.client.Say(observe.RunStarted{Name: "x", Token: 2, Tick: 4})
+		}, sim.TickOnce},
+		{"a tick again after a loss of the data", func(l *liar) {
+			l.client.Say(observe.RunStarted{Name: "x", Token: 1, Tick: 5})
+			l.LoseData()
+			l.client.Say(observe.RunStarted{Name: "x", Token: 2, Tick: 5})
+			l.client.Say(observe.RunStarted{Name: "x", Token: 2})
+			l.client.Say(observe.RunStarted{Name: "x", Token: 2})
+		}, sim.Invariant{}},
 		{"a run after the last", func(l *liar) {
 			e, tm := l.leads(script)
 			l.sayTo(e.Ref(), election.TaskExited{Term: tm})

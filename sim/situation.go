@@ -44,6 +44,7 @@ const (
 	LockAcquired                           // a lock was acquired
 	LockHeld                               // a lock was held by another
 	ScheduleRan                            // a schedule began a run
+	DurableTick                            // a run of a durable schedule began
 	TicksSkipped                           // several ticks of a schedule had one run
 	situations
 )
@@ -56,7 +57,7 @@ var situationNames = []string{
 	"data loss at the backend", "lease removed by hand", "lease shortened", "stale write refused by the resource",
 	"stale write accepted by the one without a check", "term ended: SESSION_EXPIRED", "term ended: TAKEN_OVER",
 	"term ended: DEADLINE_PASSED", "term ended: STEPPED_DOWN", "term ended: STOPPED", "open failed", "renewal unknown",
-	"attempt unknown", "release unknown", "lock acquired", "lock held by another", "schedule ran", "ticks skipped",
+	"attempt unknown", "release unknown", "lock acquired", "lock held by another", "schedule ran", "durable tick ran", "ticks skipped",
 }
 
 // String says what the situation is.

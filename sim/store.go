@@ -56,6 +56,8 @@ func (m *moody) refusal(msg actor.Message) (to actor.Ref, answer actor.Message) 
 		return r.ReplyTo, &backend.ReleaseAnswer{ID: r.ID, Err: ErrStore}
 	case *backend.CloseRequest:
 		return r.ReplyTo, &backend.CloseAnswer{ID: r.ID, Err: ErrStore}
+	case *backend.NoteRequest:
+		return r.ReplyTo, &backend.NoteAnswer{ID: r.ID, Err: ErrStore}
 	}
 	return nil, nil
 }
@@ -103,6 +105,8 @@ func failure(answer actor.Message) actor.Message {
 		return &backend.ReleaseAnswer{ID: a.ID, Err: ErrStore}
 	case *backend.CloseAnswer:
 		return &backend.CloseAnswer{ID: a.ID, Err: ErrStore}
+	case *backend.NoteAnswer:
+		return &backend.NoteAnswer{ID: a.ID, Err: ErrStore}
 	}
 	return nil
 }

@@ -172,6 +172,7 @@ func (m *Monitor) loseData() {
 		b.lost = true
 	}
 	m.forsake(func(*watched) bool { return true })
+	clear(m.ticks) // the notes are gone, too
 	m.Met[DataLost]++
 }
 

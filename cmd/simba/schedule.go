@@ -23,7 +23,11 @@ when:
 
 Runs never overlap: if it is time again while CMD runs, CMD runs once more when it has
 ended, however often it was time. A CMD that fails is logged, and runs again the next
-time. What was due while nobody led is not made up for.
+time.
+
+With --durable, the store keeps which times are done with: what was due while nobody
+led is made up for, by one run, and no time is run twice, wherever CMD has begun to
+run. Without it, what was due while nobody led is not made up for.
 
 When a zone's clock is set ahead, a time that is left out runs right after the gap.
 When it is set back, a time that comes twice runs the first time. A LINE for each hour
@@ -37,13 +41,15 @@ SIGHUP. SIGUSR1 and SIGUSR2 are passed on to CMD.
 CMD gets SIMBA_NAME, SIMBA_TOKEN and SIMBA_SESSION.`
 
 const scheduleExamples = `  simba schedule mailbox --every 30s -- ./fetch.sh
-  simba schedule report --cron '0 3 * * *' --tz Europe/Berlin -- ./report.sh
+  simba schedule report --durable \
+      --cron '0 3 * * *' --tz Europe/Berlin -- ./report.sh
   simba schedule metrics --rate 1m --jitter 10s -- ./push.sh`
 
 type scheduleFlags struct {
 	every, rate   duration
 	cron, zone    string
 	delay, jitter duration
+	durable       bool
 	grace         positiveOrZero
 	cmd           *cobra.Command
 }
@@ -76,6 +82,7 @@ func (f *scheduleFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.zone, "tz", "", "time `ZONE` of --cron, such as Europe/Berlin or UTC")
 	cmd.Flags().Var(&f.delay, "delay", "do not run for so long after simba was elected")
 	cmd.Flags().Var(&f.jitter, "jitter", "run later by a random time below this")
+	cmd.Flags().BoolVar(&f.durable, "durable", false, "keep at the store what has run, for --rate and --cron")
 	cmd.Flags().Var(&f.grace, "grace", graceUsage)
 }
 
@@ -107,13 +114,16 @@ func (f *scheduleFlags) when() (when simba.When, opts []simba.ScheduleOption, er
 		when = simba.Cron(f.cron, f.zone)
 	}
 	opts = []simba.ScheduleOption{simba.InitialDelay(time.Duration(f.delay)), simba.Jitter(time.Duration(f.jitter))}
+	if f.durable {
+		opts = append(opts, simba.Durable())
+	}
 	return when, opts, inFlags(simba.CheckSchedule(when, opts...), ways[0])
 }
 
 // inFlags names the flags instead of the fields of a schedule.
 func inFlags(err error, way string) error {
 	flags := map[simba.ScheduleField]string{
-		simba.FieldInterval: way, simba.FieldCron: way, simba.FieldZone: "--tz", simba.FieldDelay: "--delay", simba.FieldJitter: "--jitter",
+		simba.FieldInterval: way, simba.FieldCron: way, simba.FieldZone: "--tz", simba.FieldDelay: "--delay", simba.FieldJitter: "--jitter", simba.FieldDurable: "--durable",
 	}
 	var wrong []error
 	var walk func(error)

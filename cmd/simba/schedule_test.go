@@ -3,6 +3,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -72,6 +73,22 @@ func TestScheduleByCron(t *testing.T) {
 	}
 	if !w.vacant("x") {
 		t.Error("the lease was not released")
+	}
+}
+
+// With --durable, the times that are done with are in the store.
+func TestScheduleDurable(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for range 2 { // an hour apart, which is not over
+		p := w.start("schedule", "x", "--rate", "1h", "--durable", "--", "sh", "-c", `echo run >>journal`)
+		w.until("it leads", func() bool { return !w.vacant("x") })
+		w.until("it has run", func() bool { text, _ := os.ReadFile(w.path("journal")); return len(text) > 0 })
+		p.signal(syscall.SIGTERM)
+		p.exits(143)
+	}
+	if text, err := os.ReadFile(w.path("journal")); err != nil || string(text) != "run\n" {
+		t.Errorf("CMD has written %q, %v", text, err)
 	}
 }
 

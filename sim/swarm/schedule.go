@@ -10,7 +10,8 @@ import (
 func (w *World) plan(name string) *schedule.Plan {
 	const least = 100 * time.Millisecond
 	var when schedule.When
-	switch interval := least + w.upTo("interval", 2*time.Second); w.Choose("when", 3) {
+	interval, kind := least+w.upTo("interval", 2*time.Second), w.Choose("when", 3)
+	switch kind {
 	case 0:
 		when = schedule.Every(interval)
 	case 1:
@@ -18,7 +19,9 @@ func (w *World) plan(name string) *schedule.Plan {
 	case 2:
 		when = schedule.Cron("* * * * *", "UTC")
 	}
-	plan, err := schedule.NewPlan(name, when, w.upTo("initial delay", time.Second), w.upTo("jitter", least-1))
+	plan, err := schedule.NewPlan(name, when, schedule.Options{
+		Delay: w.upTo("initial delay", time.Second), Jitter: w.upTo("jitter", least-1), Durable: kind != 0 && w.yes("durable"),
+	})
 	if err != nil {
 		panic(err)
 	}

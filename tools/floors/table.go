@@ -33,7 +33,7 @@ var floors = []floor{
 	{pkg: "election", core: true, project: "actor term observe backend session"},
 	{pkg: "lock", core: true, project: "actor term observe backend session"},
 	{pkg: "task", core: true, project: "actor term observe backend session election"},
-	{pkg: "schedule", core: true, project: "actor term observe election", outside: "github.com/netresearch/go-cron"},
+	{pkg: "schedule", core: true, project: "actor term observe backend election", outside: "github.com/netresearch/go-cron"},
 
 	{pkg: "internal/servers", outside: "github.com/jackc/pgx/v5 github.com/go-sql-driver/mysql"},
 
