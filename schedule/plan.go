@@ -89,10 +89,6 @@ const (
 	mostMissed = 10_000
 )
 
-// byTheWall reports whether ticks are moments of the wall clock. Those of a durable
-// rate are, because leaders on several machines share no other clock.
-func (p *Plan) byTheWall() bool { return p.when.kind == cron || p.Durable }
-
 // look says what is to come after a moment. With fresh set, nothing is known of
 // earlier ticks, and after is left out. A term without durability begins with a delay
 // in which ticks do not count.

@@ -29,6 +29,10 @@ type lookNow struct{ number uint64 }
 // wall clock may be set: both are noticed at the next look.
 const lookEvery = 30 * time.Second
 
+// byTheWall reports whether ticks are moments of the wall clock. Those of a durable
+// rate are, because leaders on several machines share no other clock.
+func (p *Plan) byTheWall() bool { return p.when.kind == cron || p.Durable }
+
 // begin is the first tick of a term.
 func (s *schedule) begin(ctx actor.Context) {
 	now := ctx.Now()
