@@ -160,7 +160,7 @@ type (
 	NoteRequest struct {
 		Call
 		Session string
-		Lease   Lease
+		Lease   Lease  // whose note it is
 		Write   bool   // Note
 		Note    string // at most [MaxNote] bytes of UTF-8
 	}

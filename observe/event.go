@@ -154,7 +154,7 @@ type (
 	NoteFailed struct {
 		Name  string
 		Token uint64
-		Err   error
+		Err   error // why
 	}
 	// RunEnded says that a run has returned, after it Took so long. Err is what it
 	// returned, or its panic with the stack.

@@ -28,7 +28,7 @@ type Config struct {
 	// Backend keeps the notes of durable plans. An answer is waited for until Timeout,
 	// and what has failed is tried again after Pause.
 	Backend        actor.Ref
-	Timeout, Pause time.Duration
+	Timeout, Pause time.Duration // above zero
 	Sink           observe.Sink
 	// View receives a snapshot whenever something in it has changed.
 	View *atomic.Pointer[Snapshot]
