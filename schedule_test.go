@@ -256,7 +256,7 @@ func TestDurableRate(t *testing.T) {
 		for _, who := range []string{"a", "b", "c"} {
 			p := w.start()
 			must(p.Schedule("report", simba.Rate(time.Minute), j.run(who, time.Second), simba.Durable()))
-			time.Sleep(100 * time.Second)
+			time.Sleep(95 * time.Second)
 			p.Close(t.Context())
 		}
 		if want := "a0s a1m0s b2m0s b3m0s c4m0s"; j.String() != want {
