@@ -57,16 +57,14 @@ type Watcher interface {
 }
 
 // Noter is the capability of a [Driver] that keeps notes with its leases; see
-// [NoteRequest]. If the driver is not the [Store] itself, the store should have these
-// methods as well: clients look there for the capability.
+// [NoteRequest]. If the driver is not the [Store] itself, the store should have this
+// method as well: clients look there for the capability.
 type Noter interface {
-	// ReadNote returns the note of a lease, if the session owns that with just this
-	// token, and whether it does.
-	ReadNote(ctx context.Context, session string, lease Lease) (note string, held bool, err error)
-	// WriteNote replaces the note of a lease, if the session owns that with just this
-	// token, and returns whether it does. What it has written survives whatever tokens
-	// survive. A note has at most [MaxNote] bytes of UTF-8.
-	WriteNote(ctx context.Context, session string, lease Lease, note string) (held bool, err error)
+	// KeepNote replaces the note of a lease by one whose version is greater, and returns
+	// what is kept then, all in one step. It does so if the session owns the lease with
+	// just this token, and returns whether it does. The zero note replaces none. What
+	// it returns survives whatever tokens survive.
+	KeepNote(ctx context.Context, session string, lease Lease, note Note) (kept Note, held bool, err error)
 }
 
 // Store is what a client opens.

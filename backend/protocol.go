@@ -71,6 +71,14 @@ type Renewal struct {
 	Leases   []Lease
 }
 
+// Note is a short text that a backend keeps with a name: see [NoteRequest].
+type Note struct {
+	// Version says which of two notes of a name is the newer one: it has the greater
+	// one. It is above zero and below 2^53; 0 means that there is no note.
+	Version uint64
+	Text    string // at most [MaxNote] bytes of UTF-8
+}
+
 // Outcome is a backend's answer for one Name that a session tried to acquire.
 type Outcome struct {
 	Name string
@@ -150,19 +158,20 @@ type (
 		Call
 		Names []string // at most [MaxBatch]
 	}
-	// NoteRequest reads or writes the note of a lease, for its owner only: whoever
-	// does not own it with just this token is told so, and changes nothing. It is
-	// answered by [NoteAnswer].
+	// NoteRequest replaces the note of a lease, if Note is newer, and asks for what is
+	// kept then. Only the owner may: whoever does not own the lease with just this token
+	// is told so, and changes nothing. It is answered by [NoteAnswer].
 	//
 	// A note belongs to the name. It outlives the lease, and whoever owns the name next
-	// reads what the last owner has written. It is as durable as tokens are. Backends
-	// need not keep notes: those that do not answer [ErrNoNotes].
+	// finds what the last owner has left. It is as durable as tokens are. Its version
+	// only grows, whoever owns the name: a request that is late, or comes twice, undoes
+	// nothing. Of two notes with one version, the first one stays. Backends need not keep
+	// notes: those that do not answer [ErrNoNotes].
 	NoteRequest struct {
 		Call
 		Session string
-		Lease   Lease  // whose note it is
-		Write   bool   // Note
-		Note    string // at most [MaxNote] bytes of UTF-8
+		Lease   Lease // whose note it is
+		Note    Note  // without a version, it replaces none
 	}
 	// WatchRequest changes for which names ReplyTo wants a [Vacated] notice:
 	// without those in Remove, then with those in Add. It has no answer. A backend
@@ -198,7 +207,7 @@ func (c Call) Check(request string) error {
 // MaxBatch is how many names or leases one request carries at most.
 const MaxBatch = 1000
 
-// MaxNote is how long a note is at most, in bytes.
+// MaxNote is how long the text of a note is at most, in bytes.
 const MaxNote = 1000
 
 // The answers. ID is that of the request, and the rest is what was asked for. Err is
@@ -240,13 +249,13 @@ type (
 		Err     error
 		Holders []Holder
 	}
-	// NoteAnswer answers [NoteRequest]: Note is what is kept now, empty if nothing ever
-	// was, and Held whether the session owns the lease; if not, nothing was done.
+	// NoteAnswer answers [NoteRequest]: Held is whether the session owns the lease, and
+	// Note what is kept now, if it does.
 	NoteAnswer struct {
 		ID   uint64
 		Err  error
 		Held bool
-		Note string
+		Note Note
 	}
 	// Vacated is a notice: Names may be free now. It may be late, repeated,
 	// wrong or lost.

@@ -129,26 +129,22 @@ func (s *server) inspect(ctx actor.Context, m *InspectRequest) {
 func (s *server) note(ctx actor.Context, m *NoteRequest) {
 	noter, ok := s.driver.(Noter)
 	call(ctx, "note", m.Call, func(ctx context.Context) (kept, error) {
-		switch {
-		case !ok:
+		if !ok {
 			return kept{}, ErrNoNotes
-		case m.Write:
-			held, err := noter.WriteNote(ctx, m.Session, m.Lease, m.Note)
-			return kept{m.Note, held}, err
 		}
-		note, held, err := noter.ReadNote(ctx, m.Session, m.Lease)
+		note, held, err := noter.KeepNote(ctx, m.Session, m.Lease, m.Note)
+		if !held {
+			note = Note{}
+		}
 		return kept{note, held}, err
 	}, func(k kept, err error) actor.Message {
-		if !k.held {
-			k.note = ""
-		}
 		return &NoteAnswer{ID: m.ID, Err: err, Held: k.held, Note: k.note}
 	})
 }
 
 // kept is what a driver says about a note.
 type kept struct {
-	note string
+	note Note
 	held bool
 }
 

@@ -34,26 +34,17 @@ type request struct {
 
 func requests() []request {
 	names, leases := []string{"a", "b"}, []backend.Lease{{Name: "a", Token: 5}}
-	noteParts := func(m actor.Message) (uint64, any, error) {
-		a := m.(*backend.NoteAnswer)
-		return a.ID, noted{a.Note, a.Held}, a.Err
-	}
 	return []request{{
 		kind: "note",
 		message: func(c backend.Call) actor.Message {
-			return &backend.NoteRequest{Call: c, Session: "s", Lease: leases[0]}
+			return &backend.NoteRequest{Call: c, Session: "s", Lease: leases[0], Note: backend.Note{Version: 3, Text: "new"}}
 		},
-		args:   []any{"s", leases[0]},
-		result: noted{"kept", true},
-		parts:  noteParts,
-	}, {
-		kind: "note",
-		message: func(c backend.Call) actor.Message {
-			return &backend.NoteRequest{Call: c, Session: "s", Lease: leases[0], Write: true, Note: "new"}
+		args:   []any{"s", leases[0], backend.Note{Version: 3, Text: "new"}},
+		result: noted{backend.Note{Version: 4, Text: "kept"}, true},
+		parts: func(m actor.Message) (uint64, any, error) {
+			a := m.(*backend.NoteAnswer)
+			return a.ID, noted{a.Note, a.Held}, a.Err
 		},
-		args:   []any{"s", leases[0], "new"},
-		result: noted{"new", true},
-		parts:  noteParts,
 	}, {
 		kind: "open",
 		message: func(c backend.Call) actor.Message {
@@ -355,16 +346,15 @@ func TestServeWithoutNotes(t *testing.T) {
 	ctx, lease := context.Background(), backend.Lease{Name: "a", Token: 5}
 	s := &stub{}
 	driver := backendtest.FromActor(t, backend.Serve(struct{ backend.Driver }{s})).(backend.Noter)
-	if _, _, err := driver.ReadNote(ctx, "s", lease); !errors.Is(err, backend.ErrNoNotes) {
-		t.Errorf("ReadNote returned %v", err)
+	if _, _, err := driver.KeepNote(ctx, "s", lease, backend.Note{}); !errors.Is(err, backend.ErrNoNotes) {
+		t.Errorf("KeepNote returned %v", err)
 	}
-	if _, err := driver.WriteNote(ctx, "s", lease, "note"); !errors.Is(err, backend.ErrNoNotes) {
-		t.Errorf("WriteNote returned %v", err)
+	s.do = func(context.Context, string, ...any) (any, error) {
+		return noted{backend.Note{Version: 1, Text: "another's"}, false}, nil
 	}
-	s.do = func(context.Context, string, ...any) (any, error) { return noted{"another's", false}, nil }
 	driver = backendtest.FromActor(t, backend.Serve(s)).(backend.Noter)
-	if note, held, err := driver.ReadNote(ctx, "s", lease); note != "" || held || err != nil {
-		t.Errorf("ReadNote returned %q, %t, %v", note, held, err)
+	if note, held, err := driver.KeepNote(ctx, "s", lease, backend.Note{}); note != (backend.Note{}) || held || err != nil {
+		t.Errorf("KeepNote returned %+v, %t, %v", note, held, err)
 	}
 }
 

@@ -48,20 +48,15 @@ func (s *stub) Inspect(ctx context.Context, names []string) ([]backend.Holder, e
 	return result[[]backend.Holder](s.do(ctx, "inspect", names))
 }
 
-// noted is what the two methods for notes return, in one.
+// noted is what KeepNote returns, in one.
 type noted struct {
-	note string
+	note backend.Note
 	held bool
 }
 
-func (s *stub) ReadNote(ctx context.Context, session string, lease backend.Lease) (string, bool, error) {
-	n, err := result[noted](s.do(ctx, "note", session, lease))
-	return n.note, n.held, err
-}
-
-func (s *stub) WriteNote(ctx context.Context, session string, lease backend.Lease, note string) (bool, error) {
+func (s *stub) KeepNote(ctx context.Context, session string, lease backend.Lease, note backend.Note) (backend.Note, bool, error) {
 	n, err := result[noted](s.do(ctx, "note", session, lease, note))
-	return n.held, err
+	return n.note, n.held, err
 }
 
 // watchStub is a stub that watches.

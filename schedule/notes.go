@@ -14,10 +14,13 @@ import (
 
 // notes is what a durable schedule keeps at the backend: up to which tick all is done
 // with. A tick is noted before its run begins, so that no other leader runs it again.
+// Each note has a greater version than the one before, so that none is undone by a call
+// that is late.
 type notes struct {
 	last       uint64 // the number of the last call
 	call       uint64 // that is under way, or about to be made again; 0 for none
 	request    backend.NoteRequest
+	version    uint64 // of the newest note that is known, or was sent
 	kept       Moment // as the backend has it, as far as is known
 	tick       Moment // that is about to be noted
 	skipped    int    // ticks that it stands for
@@ -53,7 +56,8 @@ func (s *schedule) noteTick(ctx actor.Context, tick Moment, skipped int) {
 }
 
 func (s *schedule) write(ctx actor.Context, m Moment) {
-	s.ask(ctx, backend.NoteRequest{Write: true, Note: fmt.Sprintf("%s%d", notePrefix, int64(m))})
+	s.notes.version++
+	s.ask(ctx, backend.NoteRequest{Note: backend.Note{Version: s.notes.version, Text: fmt.Sprintf("%s%d", notePrefix, int64(m))}})
 }
 
 // notePrefix is how the note of a schedule begins. A moment follows.
@@ -91,21 +95,41 @@ func (s *schedule) noted(ctx actor.Context, m *backend.NoteAnswer) {
 		return
 	}
 	n.sending = false
-	if m.Err != nil {
-		s.shown.LastErr = m.Err
-		s.Sink(observe.NoteFailed{Name: s.Name, Token: s.term.Token(), Err: m.Err})
+	err := m.Err
+	if err == nil && m.Held {
+		err = s.compare(m.Note)
+	}
+	if err != nil {
+		s.shown.LastErr = err
+		s.Sink(observe.NoteFailed{Name: s.Name, Token: s.term.Token(), Err: err})
 	}
 	switch {
 	case s.machine.State() == Leaving:
-		s.tookBack(ctx)
-	case errors.Is(m.Err, backend.ErrExpired), m.Err == nil && !m.Held:
+		n.forget() // taken back or not: nobody waits any longer
+		s.gone(ctx)
+	case errors.Is(err, backend.ErrExpired), err == nil && !m.Held:
 		n.call = 0 // the term is lost, and the session is about to say so
-	case m.Err != nil:
+	case err != nil:
 		ctx.After(s.Pause, noteAgain{n.call})
 	default:
 		n.call = 0
-		s.agreed(ctx, m.Note)
+		s.agreed(ctx, m.Note.Text)
 	}
+}
+
+// compare takes what is kept for known, and returns an error if a note was to be kept
+// and another one is. As nobody else writes under this term, somebody has changed it by
+// hand; the next call is for a newer one.
+func (s *schedule) compare(kept backend.Note) error {
+	n := &s.notes
+	n.version = max(n.version, kept.Version)
+	if wanted := &n.request.Note; wanted.Version > 0 && kept != *wanted {
+		n.version++
+		err := fmt.Errorf("simba: the backend keeps the note %q of version %d instead of %q of version %d", kept.Text, kept.Version, wanted.Text, wanted.Version)
+		wanted.Version = n.version
+		return err
+	}
+	return nil
 }
 
 // agreed goes on after a call that has succeeded.
@@ -126,8 +150,8 @@ func (s *schedule) agreed(ctx actor.Context, note string) {
 }
 
 // takeBack is for a term that is about to end while a tick is noted. The next leader
-// shall run it, so the note becomes what it was. The calls are made one after the
-// other, because a backend may carry them out in any order.
+// shall run it, so the note becomes what it was. Its version is above that of the tick's,
+// so it does not matter which of the two calls the backend carries out first.
 func (s *schedule) takeBack(ctx actor.Context, reason term.Reason) {
 	n := &s.notes
 	if !reason.Voluntary() || !s.term.Valid() {
@@ -139,20 +163,7 @@ func (s *schedule) takeBack(ctx actor.Context, reason term.Reason) {
 		return
 	}
 	n.takingBack = true
-	if !n.sending {
-		s.write(ctx, n.kept)
-	}
-}
-
-// tookBack goes on when a call was answered while the term is about to end: first
-// that which may have noted the tick, then that which takes the note back.
-func (s *schedule) tookBack(ctx actor.Context) {
-	if n := &s.notes; n.request.Note != fmt.Sprintf("%s%d", notePrefix, int64(n.kept)) {
-		s.write(ctx, n.kept)
-		return
-	}
-	s.notes.forget()
-	s.gone(ctx)
+	s.write(ctx, n.kept)
 }
 
 // gone is the end of a term under which nothing runs.

@@ -16,13 +16,13 @@ import (
 
 // notebook is a backend that keeps the note of one name.
 type notebook struct {
-	note   string
+	note   backend.Note
 	err    error         // instead of doing anything
 	unsure bool          // it does it, and answers with an error
 	silent bool          // it does it, and does not answer
 	lost   bool          // the lease is another's
 	takes  time.Duration // before it does anything
-	writes []string
+	again  time.Duration // after which the network brings each call once more
 	r      *rig
 }
 
@@ -32,20 +32,22 @@ func (b *notebook) Receive(ctx actor.Context, msg actor.Message) {
 	if !ok {
 		return
 	}
+	late := *m
+	late.Timeout = 0 // it has waited
 	if b.takes > 0 && m.Timeout > 0 {
-		late := *m
-		late.Timeout = 0 // it has waited
 		ctx.After(b.takes, &late)
 		return
 	}
-	if m.Session != "s" || m.Lease.Name != "report" || m.Lease.Token != b.r.token {
+	if b.again > 0 && m.Timeout > 0 {
+		ctx.After(b.again, &late)
+	}
+	if m.Session != "s" || m.Lease.Name != "report" || m.Lease.Token > b.r.token {
 		b.r.t.Errorf("asked for the note of %+v for session %s", m.Lease, m.Session)
 	}
-	answer := &backend.NoteAnswer{ID: m.ID, Err: b.err, Held: !b.lost}
-	if b.err == nil && !b.lost {
-		if m.Write {
+	answer := &backend.NoteAnswer{ID: m.ID, Err: b.err, Held: !b.lost && m.Lease.Token == b.r.token}
+	if b.err == nil && answer.Held {
+		if m.Note.Version > b.note.Version {
 			b.note = m.Note
-			b.writes = append(b.writes, m.Note)
 		}
 		answer.Note = b.note
 	}
@@ -64,15 +66,18 @@ func newDurable(t *testing.T, w schedule.When, delay time.Duration) (*rig, *note
 	return r, b
 }
 
-// at is the note of a tick so long after noon.
+// at is what the note of a tick says that comes so long after noon.
 func at(d time.Duration) string { return fmt.Sprintf("tick %d", noon.Add(d).UnixNano()) }
 
 func (r *rig) wantNote(b *notebook, want time.Duration) {
 	r.t.Helper()
-	if b.note != at(want) {
-		r.t.Errorf("the note is %q, want that of %v", b.note, want)
+	if b.note.Text != at(want) {
+		r.t.Errorf("the note is %+v, want that of %v", b.note, want)
 	}
 }
+
+// left is a note of an earlier leader.
+func left(text string) backend.Note { return backend.Note{Version: 1, Text: text} }
 
 // TestDurableCron notes each tick before its run, and makes up for those that came
 // while nobody led by one run. None is repeated.
@@ -118,7 +123,7 @@ func TestDurableCron(t *testing.T) {
 // TestDurableAndAClockBehind: a leader whose wall clock is behind repeats no tick.
 func TestDurableAndAClockBehind(t *testing.T) {
 	r, b := newDurable(t, schedule.Cron("0 * * * *", "UTC"), 0)
-	b.note = at(time.Hour)
+	b.note = left(at(time.Hour))
 	r.sleep(59 * minute)
 	r.lead(100 * time.Hour) // at 12:59, and 13:00 has had its run
 	r.sleep(30 * minute)
@@ -151,7 +156,7 @@ func TestDurableRate(t *testing.T) {
 // TestDurableDelay makes nothing of a tick but late.
 func TestDurableDelay(t *testing.T) {
 	r, b := newDurable(t, schedule.Cron("0 * * * *", "UTC"), 5*minute)
-	b.note = at(0)
+	b.note = left(at(0))
 	r.sleep(58 * minute)
 	r.lead(100 * time.Hour)
 	r.sleep(64 * minute)
@@ -200,6 +205,42 @@ func TestNoteThatFails(t *testing.T) {
 			r.clean()
 		})
 	}
+}
+
+// TestLateNote: a call that comes a second time undoes nothing, neither the note of a
+// later tick nor a note that was taken back.
+func TestLateNote(t *testing.T) {
+	r, b := newDurable(t, schedule.Rate(10*minute), 0)
+	b.again = 10*minute + 100*time.Millisecond // when the next tick has been noted
+	r.lead(100 * time.Hour)
+	r.sleep(21 * minute)
+	r.wantStarts(0, 10*minute, 20*minute)
+	r.wantNote(b, 20*minute)
+	r.cancel(term.SteppedDown)
+	r.lead(100 * time.Hour)
+	r.sleep(5 * minute)
+	r.wantStarts(0, 10*minute, 20*minute)
+	b.again, b.silent = second, true
+	r.sleep(4*minute + 100*time.Millisecond)
+	r.cancel(term.SteppedDown)
+	r.sleep(10 * second)
+	r.wantNote(b, 20*minute)
+	r.clean()
+}
+
+// TestNoteChangedByHand is told, and replaced, whatever version it has.
+func TestNoteChangedByHand(t *testing.T) {
+	r, b := newDurable(t, schedule.Rate(10*minute), 0)
+	r.lead(100 * time.Hour)
+	r.sleep(minute)
+	b.note = backend.Note{Version: 1000, Text: at(7 * time.Hour)}
+	r.sleep(10 * minute)
+	r.wantStarts(0, 10*minute+second)
+	r.wantNote(b, 10*minute)
+	if err := r.view.Load().LastErr; err == nil || !strings.Contains(err.Error(), "of version 1000 instead of") {
+		t.Errorf("the last error is %v", err)
+	}
+	r.clean()
 }
 
 // TestNoteOfALostLease: nothing runs, and nothing is asked again.
@@ -299,7 +340,7 @@ func TestAbortWhileATickIsTakenBack(t *testing.T) {
 // TestNoteOfSomebodyElse is reported and replaced.
 func TestNoteOfSomebodyElse(t *testing.T) {
 	r, b := newDurable(t, schedule.Cron("0 * * * *", "UTC"), 0)
-	b.note = "Dear diary"
+	b.note = left("Dear diary")
 	r.sleep(minute)
 	r.lead(100 * time.Hour)
 	if len(r.reported) != 1 || !strings.Contains(r.reported[0].Error(), `"Dear diary", which no schedule has written`) {

@@ -76,6 +76,11 @@ func (h *hash) leases(ls []backend.Lease) {
 	}
 }
 
+func (h *hash) note(n backend.Note) {
+	h.number(n.Version)
+	h.text(n.Text)
+}
+
 // kind mixes the type of a message in.
 func (h *hash) kind(msg actor.Message) {
 	t := reflect.TypeOf(msg)
@@ -194,10 +199,10 @@ func (h *hash) rare(msg actor.Message) {
 	case *backend.NoteRequest:
 		h.number(m.ID)
 		h.leases([]backend.Lease{m.Lease})
-		h.text(m.Note)
+		h.note(m.Note)
 	case *backend.NoteAnswer:
 		h.number(m.ID)
-		h.text(m.Note)
+		h.note(m.Note)
 		h.flag(m.Held)
 		h.err(m.Err)
 	case session.Settled:

@@ -15,8 +15,8 @@ import (
 
 // FromActor runs a backend that speaks the protocol as an actor, and returns a
 // driver, which is a [backend.Watcher] and a [backend.Noter] as well, that talks to it
-// by messages. The options are those of its [actor.System]. tb.Cleanup stops the actor; one that
-// does not end fails the test, and so does an error that it reports.
+// by messages. The options are those of its [actor.System]. tb.Cleanup stops the actor;
+// one that does not end fails the test, and so does an error that it reports.
 func FromActor(tb testing.TB, b actor.Behavior, options ...actor.Option) backend.Driver {
 	options = append(slices.Clone(options), actor.WithErrors(func(err error) { tb.Errorf("the backend reports: %v", err) }))
 	system := actor.NewSystem(options...)
@@ -121,22 +121,14 @@ func (a *asker) Inspect(ctx context.Context, names []string) ([]backend.Holder, 
 		func(r *backend.InspectAnswer) (uint64, []backend.Holder, error) { return r.ID, r.Holders, r.Err })
 }
 
-// ReadNote implements [backend.Noter].
-func (a *asker) ReadNote(ctx context.Context, session string, l backend.Lease) (note string, held bool, err error) {
-	answer, err := a.note(ctx, backend.NoteRequest{Session: session, Lease: l})
-	return answer.Note, answer.Held, err
-}
-
-// WriteNote implements [backend.Noter].
-func (a *asker) WriteNote(ctx context.Context, session string, l backend.Lease, note string) (held bool, err error) {
-	answer, err := a.note(ctx, backend.NoteRequest{Session: session, Lease: l, Write: true, Note: note})
-	return answer.Held, err
-}
-
-func (a *asker) note(ctx context.Context, r backend.NoteRequest) (backend.NoteAnswer, error) {
-	return ask(ctx, a,
-		func(c backend.Call) any { r.Call = c; return &r },
+// KeepNote implements [backend.Noter].
+func (a *asker) KeepNote(ctx context.Context, session string, l backend.Lease, note backend.Note) (kept backend.Note, held bool, err error) {
+	answer, err := ask(ctx, a,
+		func(c backend.Call) any {
+			return &backend.NoteRequest{Call: c, Session: session, Lease: l, Note: note}
+		},
 		func(r *backend.NoteAnswer) (uint64, backend.NoteAnswer, error) { return r.ID, *r, r.Err })
+	return answer.Note, answer.Held, err
 }
 
 // notices is where the notices of one Watch go.

@@ -60,8 +60,7 @@ type broken struct {
 	end     func(ctx context.Context, session string) error
 	inspect func(ctx context.Context, names []string) ([]backend.Holder, error)
 	watch   func(ctx context.Context, set *backend.NameSet, vacated func(...string)) error
-	read    func(ctx context.Context, session string, l backend.Lease) (string, bool, error)
-	write   func(ctx context.Context, session string, l backend.Lease, note string) (bool, error)
+	note    func(ctx context.Context, session string, l backend.Lease, note backend.Note) (backend.Note, bool, error)
 }
 
 func (d *broken) Open(ctx context.Context, lease time.Duration, label string) (backend.Grant, error) {
@@ -113,18 +112,11 @@ func (d *broken) Watch(ctx context.Context, set *backend.NameSet, vacated func(.
 	return d.Store.Watch(ctx, set, vacated)
 }
 
-func (d *broken) ReadNote(ctx context.Context, session string, l backend.Lease) (string, bool, error) {
-	if d.read != nil {
-		return d.read(ctx, session, l)
+func (d *broken) KeepNote(ctx context.Context, session string, l backend.Lease, note backend.Note) (backend.Note, bool, error) {
+	if d.note != nil {
+		return d.note(ctx, session, l, note)
 	}
-	return d.Store.ReadNote(ctx, session, l)
-}
-
-func (d *broken) WriteNote(ctx context.Context, session string, l backend.Lease, note string) (bool, error) {
-	if d.write != nil {
-		return d.write(ctx, session, l, note)
-	}
-	return d.Store.WriteNote(ctx, session, l, note)
+	return d.Store.KeepNote(ctx, session, l, note)
 }
 
 // current returns the token that a name has now.

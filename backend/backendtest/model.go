@@ -110,8 +110,7 @@ func (m *comparison) actions() map[string]func(*rapid.T) {
 		"release": m.release,
 		"free":    m.free,
 		"close":   m.close,
-		"read":    func(t *rapid.T) { m.note(t, false) },
-		"write":   func(t *rapid.T) { m.note(t, true) },
+		"note":    m.note,
 		"inspect": func(t *rapid.T) {
 			m.inspect(t, rapid.SliceOfN(rapid.SampledFrom(m.names), 0, 8).Draw(t, "names"))
 		},

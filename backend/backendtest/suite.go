@@ -120,6 +120,8 @@ func checks() []check {
 		{"WatchEnds", watchEnds},
 
 		{"NotesAreTheOwners", notesAreTheOwners},
+		{"NotesOnlyGrow", notesOnlyGrow},
+		{"NotesOnlyGrowAtOnce", notesOnlyGrowAtOnce},
 		{"NotesOutliveTheLease", notesOutliveTheLease},
 		{"NotesNeedALivingSession", notesNeedALivingSession},
 		{"NotesSurviveARestart", notesSurviveARestart},

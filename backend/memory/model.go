@@ -42,7 +42,7 @@ type Model struct {
 	config   Config
 	sessions map[string]*session // the living, and those whose death nobody has noticed yet
 	leases   map[string]*record
-	notes    map[string]string
+	notes    map[string]backend.Note
 	sweepAt  int // the number of sessions at which to look for dead ones
 }
 
@@ -78,7 +78,7 @@ func NewModel(c Config) *Model {
 func (m *Model) Reset() {
 	m.sessions = make(map[string]*session)
 	m.leases = make(map[string]*record)
-	m.notes = make(map[string]string)
+	m.notes = make(map[string]backend.Note)
 	m.sweepAt = minSweep
 }
 

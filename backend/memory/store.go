@@ -113,22 +113,13 @@ func (s *Store) Inspect(ctx context.Context, names []string) (holders []backend.
 	return holders, err
 }
 
-// ReadNote implements [backend.Noter].
-func (s *Store) ReadNote(ctx context.Context, session string, l backend.Lease) (note string, held bool, err error) {
+// KeepNote implements [backend.Noter].
+func (s *Store) KeepNote(ctx context.Context, session string, l backend.Lease, note backend.Note) (kept backend.Note, held bool, err error) {
 	err = s.do(ctx, func(now actor.Instant) error {
-		note, held, err = s.model.ReadNote(now, session, l)
+		kept, held, err = s.model.KeepNote(now, session, l, note)
 		return err
 	})
-	return note, held, err
-}
-
-// WriteNote implements [backend.Noter].
-func (s *Store) WriteNote(ctx context.Context, session string, l backend.Lease, note string) (held bool, err error) {
-	err = s.do(ctx, func(now actor.Instant) error {
-		held, err = s.model.WriteNote(now, session, l, note)
-		return err
-	})
-	return held, err
+	return kept, held, err
 }
 
 // do runs one operation. The clock is read under the lock: read before it, the

@@ -121,11 +121,14 @@ func TestUpgrade(t *testing.T) {
 		t.Fatalf("got %+v, %v", outcomes, err)
 	}
 	lease := backend.Lease{Name: "a", Token: outcomes[0].Token}
-	if held, err := s.WriteNote(s.ctx, id, lease, "new"); err != nil || !held {
-		t.Fatalf("held %t, %v", held, err)
-	}
-	if note, held, err := other.ReadNote(s.ctx, id, lease); note != "new" || !held || err != nil {
-		t.Errorf("another store reads %q, held %t, %v", note, held, err)
+	note := backend.Note{Version: 1, Text: "new"}
+	for _, c := range []struct {
+		*store
+		asks backend.Note
+	}{{s, note}, {other, backend.Note{}}} {
+		if kept, held, err := c.KeepNote(s.ctx, id, lease, c.asks); kept != note || !held || err != nil {
+			t.Fatalf("kept is %+v, held %t, %v", kept, held, err)
+		}
 	}
 	old.do(t, "UPDATE sessions SET revision = revision + 1")
 	if _, err := s.Renew(s.ctx, id, 0, true); err != nil {

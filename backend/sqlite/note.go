@@ -6,42 +6,33 @@ import (
 	"github.com/simba-go/simba/backend"
 )
 
-// ReadNote implements [backend.Noter].
-func (s *Store) ReadNote(ctx context.Context, session string, lease backend.Lease) (note string, held bool, err error) {
-	err = do(ctx, s.writer, func() error {
-		return s.writer.write(ctx, false, func(t *tx) error {
-			note, held, err = t.note(session, lease)
-			return err
-		})
-	})
-	return note, held, err
-}
-
-// WriteNote implements [backend.Noter].
-func (s *Store) WriteNote(ctx context.Context, session string, lease backend.Lease, note string) (held bool, err error) {
+// KeepNote implements [backend.Noter].
+func (s *Store) KeepNote(ctx context.Context, session string, lease backend.Lease, note backend.Note) (kept backend.Note, held bool, err error) {
 	err = do(ctx, s.writer, func() error {
 		// What a note says has been done must not be done again after a crash of the
 		// machine.
-		return s.writer.write(ctx, true, func(t *tx) error {
-			if _, held, err = t.note(session, lease); err != nil || !held {
+		return s.writer.write(ctx, note.Version > 0, func(t *tx) error {
+			kept, held, err = t.note(session, lease)
+			if err != nil || !held || note.Version <= kept.Version {
 				return err
 			}
-			_, err = t.exec(putNote, lease.Name, note)
+			kept = note
+			_, err = t.exec(putNote, lease.Name, int64(note.Version), note.Text)
 			return err
 		})
 	})
-	return held, err
+	return kept, held, err
 }
 
 // note returns the note of a lease, and whether the session owns that.
-func (t *tx) note(session string, lease backend.Lease) (note string, held bool, err error) {
+func (t *tx) note(session string, lease backend.Lease) (note backend.Note, held bool, err error) {
 	if _, err := t.living(session); err != nil {
-		return "", false, err
+		return note, false, err
 	}
 	err = t.query(func(r row) {
 		held = true
 		if !r.null(0) {
-			note = r.text(0)
+			note = backend.Note{Version: uint64(r.number(0)), Text: r.text(1)}
 		}
 	}, selectNote, lease.Name, int64(lease.Token), session)
 	return note, held, err

@@ -39,8 +39,9 @@ var schema = []string{
 
 // A name's row in notes is what its last owner has left for the next.
 const createNotes = `CREATE TABLE notes (
-		name TEXT NOT NULL PRIMARY KEY,
-		note TEXT NOT NULL
+		name    TEXT    NOT NULL PRIMARY KEY,
+		version INTEGER NOT NULL,
+		note    TEXT    NOT NULL
 	) STRICT, WITHOUT ROWID`
 
 var markVersion = fmt.Sprintf(`PRAGMA user_version = %d`, schemaVersion)
@@ -81,11 +82,12 @@ const (
 
 	// selectNote finds the note of a name, and whether the session owns it with just
 	// this token.
-	selectNote = `SELECT n.note FROM leases l LEFT JOIN notes n ON n.name = l.name
+	selectNote = `SELECT n.version, n.note FROM leases l LEFT JOIN notes n ON n.name = l.name
 		WHERE l.name = ? AND l.token = ? AND l.session = ?`
 
 	// putNote replaces the note of a name.
-	putNote = `INSERT INTO notes (name, note) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET note = excluded.note`
+	putNote = `INSERT INTO notes (name, version, note) VALUES (?, ?, ?)
+		ON CONFLICT (name) DO UPDATE SET version = excluded.version, note = excluded.note`
 
 	// selectOwned finds everything that has an owner. It begins with the owners,
 	// because names that were used once may be many.
