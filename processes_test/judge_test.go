@@ -10,12 +10,16 @@ import (
 type verdict struct {
 	begins, inTime int
 	late           int // ends that came when the term was over, or not at all
+	overlaps       int // begins with a higher token before an end, late or not
 }
 
 // judge reads a journal, and returns an error for what must not be: a token that comes twice, and a begin with a higher
 // token before the end of a piece of work that ended in time.
 func judge(text string) (v verdict, err error) {
-	type work struct{ begin, end int } // lines
+	type work struct {
+		begin, end int    // lines
+		overlap    uint64 // the token of who began between them
+	}
 	works := make(map[uint64]*work)
 	var begun []uint64
 	for n, line := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
@@ -35,13 +39,16 @@ func judge(text string) (v verdict, err error) {
 			return v, fmt.Errorf("line %d: the token %d has not begun", n+1, token)
 		case what == "end":
 			w.end = n
-		case what == "intime":
-			v.inTime++
 			for _, other := range begun {
-				if other > token && works[other].begin < w.end {
-					return v, fmt.Errorf("line %d: the token %d begins before the end of %d, in line %d", works[other].begin+1, other, token, w.end+1)
+				if other > token {
+					v.overlaps++
+					w.overlap = other
 				}
 			}
+		case what == "intime" && w.overlap > 0:
+			return v, fmt.Errorf("line %d: the token %d begins before the end of %d, in line %d", works[w.overlap].begin+1, w.overlap, token, w.end+1)
+		case what == "intime":
+			v.inTime++
 		}
 	}
 	v.late = v.begins - v.inTime
@@ -80,7 +87,10 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%q: %v, want %q", text, err, wrong)
 		}
 	}
-	if v, err := judge("begin 1\nend 1\nintime 1\nbegin 2\nend 2\nbegin 3\n"); err != nil || v != (verdict{3, 1, 2}) {
+	if v, err := judge("begin 1\nend 1\nintime 1\nbegin 2\nend 2\nbegin 3\n"); err != nil || v != (verdict{3, 1, 2, 0}) {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if v, err := judge("begin 1\nbegin 2\nend 2\nintime 2\nend 1\n"); err != nil || v != (verdict{2, 1, 1, 1}) {
 		t.Errorf("%+v, %v", v, err)
 	}
 	if n, last, err := judgeFenced("1 5\n1 5\n3 6\n3 6\n"); err != nil || n != 4 || last != 3 {
