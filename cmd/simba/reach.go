@@ -40,9 +40,12 @@ func (l leader) StepDown(ctx context.Context, cooldown time.Duration) error {
 // and ends the session. Work does not depend on it.
 func (a *app) reachable(c *connection, f follower) (hangUp func()) {
 	log := a.global.logger()
-	listener, err := control.Listen(control.Folder(), f.Name(), leader{f, log})
-	if err != nil {
-		log.Warn("simba: simba stepdown cannot reach this process", "name", f.Name(), "err", err)
+	var listener *control.Listener
+	if !c.private { // whose leader nobody else can know of
+		var err error
+		if listener, err = control.Listen(control.Folder(), f.Name(), leader{f, log}); err != nil {
+			log.Warn("simba: simba stepdown cannot reach this process", "name", f.Name(), "err", err)
+		}
 	}
 	return func() {
 		if err := c.hangUp(a.signals); err != nil {

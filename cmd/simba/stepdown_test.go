@@ -183,4 +183,9 @@ func TestRunWithoutASocket(t *testing.T) {
 	if code != 0 || stdout != "ran\n" || !strings.Contains(stderr, "simba stepdown cannot reach this process") || !strings.Contains(stderr, "chmod 700") {
 		t.Errorf("exit code %d, %q, %q", code, stdout, stderr)
 	}
+	// Whom nobody else could mean need not be reached.
+	code, _, stderr = w.run("run", "x", "--backend", "memory:", "--", "true")
+	if code != 0 || strings.Contains(stderr, "stepdown") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
 }
