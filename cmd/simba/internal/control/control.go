@@ -38,7 +38,8 @@ func (e *SilentError) Error() string {
 		len(e.Sockets), Patience, e.Sockets[0])
 }
 
-// LostError says that a process with a Token has begun to step down and was gone before it had said how that went.
+// LostError says that the leader with a Token has begun to step down and was gone, by a Cause, before it had said how that
+// went.
 type LostError struct {
 	Token uint64
 	Cause error
