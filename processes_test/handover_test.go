@@ -125,7 +125,8 @@ func TestKilledAndStopped(t *testing.T) {
 		last = r
 	}
 	t.Logf("in %v, of the leaders: %v", time.Since(began).Round(time.Millisecond), happened)
-	if v := c.finish(); v.inTime < each || v.late < each {
+	// Those that were killed have no end at all.
+	if v := c.finish(); v.inTime == 0 || v.late < each {
 		t.Errorf("%+v", v)
 	}
 }
