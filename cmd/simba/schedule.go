@@ -34,9 +34,9 @@ When it is set back, a time that comes twice runs the first time. A LINE for eac
 of the day goes by real time instead.
 
 CMD is asked to end with SIGTERM and killed after the grace, as by simba run, when
-simba is asked to end, is told so by simba stepdown, or the lease is lost. It never
-runs past the moment at which others may get the lease. simba goes on until it is asked to end by SIGTERM, SIGINT or
-SIGHUP. SIGUSR1 and SIGUSR2 are passed on to CMD.
+simba is asked to end, when simba stepdown says so, or when the lease is lost. It never
+runs past the moment at which others may get the lease. simba goes on until it is asked
+to end by SIGTERM, SIGINT or SIGHUP. SIGUSR1 and SIGUSR2 are passed on to CMD.
 
 CMD gets SIMBA_NAME, SIMBA_TOKEN and SIMBA_SESSION.`
 
