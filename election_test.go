@@ -255,7 +255,7 @@ func TestPolicies(t *testing.T) {
 					t.Errorf("%d runs in %d terms", runs.Load(), terms)
 				}
 				s := e.Snapshot()
-				if (s.Status == simba.StatusStopped) != test.ends {
+				if (s.Status == simba.StatusStopped) != test.ends || s.Restarts != int(runs.Load())-terms {
 					t.Errorf("%+v", s)
 				}
 				if test.result != nil && !errors.Is(s.LastErr, fails) || test.result == nil && s.LastErr != nil {
@@ -279,24 +279,96 @@ func TestPolicies(t *testing.T) {
 func is(want int) func(int) bool        { return func(n int) bool { return n == want } }
 func moreThan(least int) func(int) bool { return func(n int) bool { return n > least } }
 
-// After a failure the pauses grow, so that a broken task does not spin.
-func TestFailuresBackOff(t *testing.T) {
+// A task that returns at once, whatever it returns, does not spin: the pauses grow, in the
+// same term or from term to term.
+func TestReturningAtOnceBacksOff(t *testing.T) {
+	for _, policy := range []simba.Policy{simba.Restart, simba.Yield} {
+		for _, result := range []error{nil, errors.New("fails")} {
+			virtual(t, func(t *testing.T, w *world) {
+				p := w.start()
+				var at []time.Time
+				e := must(p.Run("n", func(context.Context, *simba.Term) error {
+					at = append(at, time.Now())
+					return result
+				}, simba.OnReturn(policy), simba.OnFailure(policy)))
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				s := e.Snapshot()
+				p.Close(t.Context())
+				if len(at) < 8 {
+					t.Fatalf("%v after %v: %d runs", policy, result, len(at))
+				}
+				for i := 1; i < len(at); i++ {
+					if d, want := at[i].Sub(at[i-1]), min(100*time.Millisecond<<(i-1), interval); d < want {
+						t.Errorf("%v after %v: pause %d is %v, want %v", policy, result, i, d, want)
+					}
+				}
+				restarts := 0
+				if policy == simba.Restart {
+					restarts = len(at) - 1
+				}
+				if s.Restarts != restarts || s.LastErr != result || s.Running {
+					t.Errorf("%v after %v, %d runs: %+v", policy, result, len(at), s)
+				}
+			})
+		}
+	}
+}
+
+// A task that holds its lease runs again in the next term, if this one is lost.
+func TestHoldIsForItsTerm(t *testing.T) {
 	virtual(t, func(t *testing.T, w *world) {
 		p := w.start()
-		var at []time.Time
-		must(p.Run("n", func(context.Context, *simba.Term) error {
-			at = append(at, time.Now())
-			return errors.New("fails")
-		}, simba.OnFailure(simba.Restart)))
-		time.Sleep(time.Minute)
-		p.Close(t.Context())
-		if len(at) < 8 {
-			t.Fatalf("%d runs", len(at))
+		var tokens []uint64
+		e := must(p.Run("n", func(_ context.Context, term *simba.Term) error {
+			tokens = append(tokens, term.Token())
+			return nil
+		}))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if s := e.Snapshot(); len(tokens) != 1 || s.Status != simba.StatusLeader || s.Running || s.Token != tokens[0] {
+			t.Errorf("tokens %v, %+v", tokens, s)
 		}
-		for i := 1; i < len(at); i++ {
-			if d, want := at[i].Sub(at[i-1]), min(100*time.Millisecond<<(i-1), interval); d < want {
-				t.Errorf("pause %d is %v, want %v", i, d, want)
+		p.way.set(expired, opRenew)
+		time.Sleep(interval + time.Second)
+		p.way.heal()
+		time.Sleep(2 * lease)
+		synctest.Wait()
+		if len(tokens) != 2 || tokens[1] <= tokens[0] || e.Snapshot().Token != tokens[1] {
+			t.Errorf("tokens %v, %+v", tokens, e.Snapshot())
+		}
+	})
+}
+
+// A task that fails is the chance of another client, at once, and its own comes back.
+func TestYieldLetsAnotherLead(t *testing.T) {
+	virtual(t, func(t *testing.T, w *world) {
+		a, b := w.start(), w.start()
+		begun := make(chan struct{}, 1)
+		fail := make(chan struct{})
+		e := must(a.Run("n", func(ctx context.Context, _ *simba.Term) error {
+			begun <- struct{}{}
+			select {
+			case <-fail:
+				panic("fails")
+			case <-ctx.Done():
+				return nil
 			}
+		}))
+		<-begun
+		other := must(b.Elect("n", simba.Listener{}))
+		time.Sleep(lease)
+		fail <- struct{}{}
+		synctest.Wait()
+		if s := e.Snapshot(); other.Term() == nil || s.Status != simba.StatusCandidate || s.Cooldown == 0 {
+			t.Errorf("the other one leads: %v; %+v", other.Term() != nil, s)
+		}
+		time.Sleep(lease)
+		other.Stop(t.Context())
+		within(t, interval, "the task to run again", begun)
+		var panicked *simba.PanicError
+		if s := e.Snapshot(); !s.Running || s.Status != simba.StatusLeader || s.Restarts != 0 || !errors.As(s.LastErr, &panicked) {
+			t.Errorf("%+v", s)
 		}
 	})
 }

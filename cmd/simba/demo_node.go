@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/simba-go/simba/cmd/simba/internal/control"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -102,7 +103,7 @@ func (d *demo) startNode(label string) (*node, error) {
 	}
 	defer log.Close()
 	n.cmd = exec.Command(exe, append([]string{"demo-node", d.name, d.journal.file.Name(), "--id", label}, d.flagsForNodes()...)...)
-	n.cmd.Env = append(os.Environ(), backendVar+"="+d.app.global.backend)
+	n.cmd.Env = append(os.Environ(), backendVar+"="+d.app.global.backend, control.FolderVar+"="+d.folder)
 	n.cmd.Stdout, n.cmd.Stderr = log, log
 	if n.leash, err = n.cmd.StdinPipe(); err != nil {
 		return nil, err

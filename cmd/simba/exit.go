@@ -13,6 +13,7 @@ import (
 // The exit codes that are not CMD's own. They are those of sysexits.h, except for the last.
 const (
 	exitUsage       = 64 // the command line is wrong
+	exitNobody      = 68 // nobody here leads
 	exitUnavailable = 69 // the backend cannot be used
 	exitSoftware    = 70 // simba itself failed
 	exitNotAcquired = 75 // the lock was not acquired in time
@@ -22,6 +23,7 @@ const (
 // exitCodes is for help texts.
 const exitCodes = `Exit codes:
   64     the command line is wrong
+  68     nobody here leads NAME (simba stepdown)
   69     the backend is unavailable
   70     simba itself failed
   75     the lock was not acquired in time

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/simba-go/simba/cmd/simba/internal/control"
 	"go.uber.org/goleak"
 )
 
@@ -46,25 +47,37 @@ func testMain(m *testing.M) int {
 
 // world is what the processes of one test share.
 type world struct {
-	t    *testing.T
-	home string // a folder of their own
-	env  []string
+	t       *testing.T
+	home    string // a folder of their own
+	sockDir string // another one, for sockets
+	env     []string
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	home := t.TempDir()
-	w := &world{t: t, home: home}
+	w := &world{t: t, home: home, sockDir: shortDir(t)}
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "SIMBA_") && !strings.HasPrefix(v, "XDG_") {
 			w.env = append(w.env, v)
 		}
 	}
 	w.env = append(w.env, "HOME="+home, "LocalAppData="+home, "TMPDIR="+home,
-		"SIMBA_BACKEND=sqlite:"+w.path("leases.db"),
+		"SIMBA_BACKEND=sqlite:"+w.path("leases.db"), control.FolderVar+"="+w.sockDir,
 		// A race is exit code 66, and exiting does not take the second that the detector would like.
 		"GORACE=atexit_sleep_ms=0 halt_on_error=1")
 	return w
+}
+
+// shortDir is a folder whose path leaves room for the name of a socket.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 func (w *world) path(name string) string { return filepath.Join(w.home, name) }

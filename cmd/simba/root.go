@@ -20,6 +20,7 @@ type app struct {
 const (
 	groupRun  = "run"
 	groupLook = "look"
+	groupTell = "tell"
 	groupMore = "more"
 )
 
@@ -34,7 +35,8 @@ const rootExamples = `  simba demo
   simba run nightly-report -- ./report.sh
   simba lock deploy --timeout 1m -- ./deploy.sh
   simba schedule report --cron '0 3 * * *' --tz Europe/Berlin -- ./report.sh
-  simba status --json`
+  simba status --json
+  simba stepdown nightly-report`
 
 // root returns the whole command line.
 func (a *app) root() *cobra.Command {
@@ -64,12 +66,14 @@ func (a *app) root() *cobra.Command {
 	root.AddGroup(
 		&cobra.Group{ID: groupRun, Title: "Run a command:"},
 		&cobra.Group{ID: groupLook, Title: "Look at leases, without contending for them:"},
+		&cobra.Group{ID: groupTell, Title: "Tell a leader:"},
 		&cobra.Group{ID: groupMore, Title: "More:"},
 	)
 	root.SetCompletionCommandGroupID(groupMore)
 	a.global.register(root.PersistentFlags())
 	root.SetHelpCommand(helpCommand())
-	root.AddCommand(a.runCommand(), a.lockCommand(), a.scheduleCommand(), a.statusCommand(), a.watchCommand(), a.demoCommand())
+	root.AddCommand(a.runCommand(), a.lockCommand(), a.scheduleCommand(), a.statusCommand(), a.watchCommand(),
+		a.stepDownCommand(), a.demoCommand())
 	root.AddCommand(a.demoInternals()...)
 	return root
 }

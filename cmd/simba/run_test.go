@@ -58,6 +58,71 @@ func TestRunStepsDownOnFailure(t *testing.T) {
 	second.exits(3)
 }
 
+// What follows when CMD ends by itself, whatever it exits with.
+func TestRunPolicies(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"0", "9"} {
+		script := `echo "begin $SIMBA_TOKEN"; exit ` + code
+		t.Run("hold after "+code, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			p := w.start("run", "x", "--policy", "hold", "--log-level", "info", "--", "sh", "-c", script)
+			token := p.begins()
+			holds := func(times int) {
+				t.Helper()
+				w.until("it holds", func() bool {
+					return strings.Count(p.stderr.String(), "holding the lease without CMD") == times
+				})
+			}
+			holds(1)
+			if h := w.status("x"); !h.Held || h.Token != token {
+				t.Errorf("%+v, want the token %d", h, token)
+			}
+			// The next term is another matter.
+			if err := w.store().CloseSession(t.Context(), w.status("x").Session); err != nil {
+				t.Fatal(err)
+			}
+			if next := p.begins(); next <= token {
+				t.Errorf("token %d after %d", next, token)
+			}
+			holds(2)
+			p.signal(syscall.SIGTERM)
+			p.exits(143)
+			if got := p.rest(); got != "" {
+				t.Errorf("it went on: %q", got)
+			}
+		})
+		t.Run("restart after "+code, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			p := w.start("run", "x", "--policy", "restart", "--", "sh", "-c", script)
+			token := p.begins()
+			for range 3 {
+				if again := p.begins(); again != token {
+					t.Errorf("token %d after %d", again, token)
+				}
+			}
+			p.signal(syscall.SIGTERM)
+			p.wait()
+		})
+		t.Run("stepdown after "+code, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			p := w.start("run", "x", "--policy", "stepdown", "--", "sh", "-c", script)
+			token := p.begins()
+			for range 3 {
+				next := p.begins()
+				if next <= token {
+					t.Errorf("token %d after %d", next, token)
+				}
+				token = next
+			}
+			p.signal(syscall.SIGTERM)
+			p.wait()
+		})
+	}
+}
+
 // journaling is a CMD that writes under its token until it is asked to end.
 const journaling = `trap "exit 0" TERM; echo "begin $SIMBA_TOKEN"; while echo "work $SIMBA_TOKEN" >>journal; do sleep 0.01; done`
 

@@ -34,9 +34,9 @@ When it is set back, a time that comes twice runs the first time. A LINE for eac
 of the day goes by real time instead.
 
 CMD is asked to end with SIGTERM and killed after the grace, as by simba run, when
-simba is asked to end or the lease is lost. It never runs past the moment at which
-others may get the lease. simba goes on until it is asked to end by SIGTERM, SIGINT or
-SIGHUP. SIGUSR1 and SIGUSR2 are passed on to CMD.
+simba is asked to end, when simba stepdown says so, or when the lease is lost. It never
+runs past the moment at which others may get the lease. simba goes on until it is asked
+to end by SIGTERM, SIGINT or SIGHUP. SIGUSR1 and SIGUSR2 are passed on to CMD.
 
 CMD gets SIMBA_NAME, SIMBA_TOKEN and SIMBA_SESSION.`
 
@@ -171,6 +171,7 @@ func (a *app) schedule(ctx context.Context, name string, cmd []string, f *schedu
 	if err != nil {
 		return errors.Join(err, c.hangUp(a.signals))
 	}
+	hangUp := a.reachable(c, s)
 	a.narrate(ctx, c, name)
 	select {
 	case <-r.interrupted:
@@ -180,9 +181,7 @@ func (a *app) schedule(ctx context.Context, name string, cmd []string, f *schedu
 	case <-s.Done():
 		err = errors.New("the schedule has ended by itself")
 	}
-	if err := c.hangUp(a.signals); err != nil {
-		a.global.logger().Warn("simba: the lease was not released, and has to run out", "name", name, "err", err)
-	}
+	hangUp()
 	return err
 }
 

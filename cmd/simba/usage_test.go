@@ -27,7 +27,7 @@ func TestMistakes(t *testing.T) {
 		{"rnu", 64, `unknown command "rnu"; did you mean run?`},
 		{"rnu --lease 3s x", 64, `unknown command "rnu"; did you mean run?`},
 		{"rnu --nonsense", 64, `unknown command "rnu"; did you mean run?`},
-		{"nonsense", 64, `unknown command "nonsense"; there are run, lock, schedule, status, watch, demo, help, completion`},
+		{"nonsense", 64, `unknown command "nonsense"; there are run, lock, schedule, status, watch, stepdown, demo, help, completion`},
 		{"help nonsense", 64, `unknown command "nonsense"; there are ...`},
 		{"--leese 3s status", 64, `unknown flag --leese; did you mean --lease?`},
 		{"status -q", 64, `unknown flag -q; see simba status --help`},
@@ -46,10 +46,20 @@ func TestMistakes(t *testing.T) {
 		{"status ok a/b", 64, `invalid name "a/b": it contains '/'; a name has ...`},
 		{"watch", 64, `there are 0 names; simba watch takes one`},
 		{"watch a b", 64, `there are 2 names; simba watch takes one`},
+		{"stepdown", 64, `there are 0 names; simba stepdown takes one`},
+		{"stepdown a/b", 64, `invalid name "a/b": it contains '/'; a name has ...`},
+		{"stepdown x --for -1s", 64, `--for: -1s is negative; it must be zero or more`},
+		{"stepdown x --for ever", 64, `--for: "ever" is not a duration; write ...`},
+		{"stepdown x --backend memory:", 64, `memory: is gone with this process, and no other process can see it; use sqlite:PATH`},
+		{"stepdown x", 68, `nobody leads "x"`},
+		{"stepdwn x", 64, `unknown command "stepdwn"; did you mean stepdown?`},
 		{"demo x", 64, `simba demo takes no argument, and got "x"`},
 
 		{"run x --grace 5 -- true", 64, `--grace: "5" is not a duration; write a number with a unit, such as 500ms, 15s or 2m`},
 		{"run x --grace -5s -- true", 64, `--grace: -5s is negative; it must be zero or more`},
+		{"run x --policy yield -- true", 64, `--policy: "yield" is not a policy; write hold, restart or stepdown`},
+		{"run x --policy= -- true", 64, `--policy: "" is not a policy; write hold, restart or stepdown`},
+		{"run x --once --policy hold -- true", 64, `--once and --policy exclude each other: with --once simba ends when CMD does`},
 		{"lock x --timeout soon -- true", 64, `--timeout: "soon" is not a duration; write ...`},
 		{"lock x --timeout -1ns -- true", 64, `--timeout: -1ns is negative; it must be zero or more`},
 
@@ -155,9 +165,10 @@ func TestHelp(t *testing.T) {
 		has  []string
 	}{
 		{"", []string{"simba demo", "  run  ", "  lock  ", "  status  ", "  watch  ", "  help  ", "--backend URL", "Exit codes:", "  76  "}},
-		{"help run", []string{"simba run NAME [flags] -- CMD ARG...", "SIMBA_TOKEN", "--grace", "--once", "--lease", "  76  "}},
+		{"help run", []string{"simba run NAME [flags] -- CMD ARG...", "SIMBA_TOKEN", "--grace", "--once", "--policy", "  hold ", "simba stepdown", "--lease", "  76  "}},
 		{"lock --help", []string{"simba lock NAME [flags] -- CMD ARG...", "--timeout", "  75  "}},
 		{"status --help", []string{"--json", "remaining_ms"}},
+		{"stepdown --help", []string{"simba stepdown NAME [flags]", "--for duration", "(default 15s)", "  68  "}},
 		{"completion bash", []string{"complete "}},
 	} {
 		stdout := w.mustRun(strings.Fields(c.args)...)
@@ -172,5 +183,21 @@ func TestHelp(t *testing.T) {
 	}
 	if v := w.mustRun("--version"); !strings.HasPrefix(v, "simba ") || !strings.Contains(v, "go1.") {
 		t.Errorf("got the version %q", v)
+	}
+}
+
+// What shells ask for.
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for args, want := range map[string]string{
+		"run x --policy ": "hold\tholding the lease without CMD\nrestart\trunning CMD again\nstepdown\tcontending again\n:4\n",
+		"stepd":           "stepdown\tTell who leads on this machine to step down\n:4\n",
+		"stepdown ":       ":4\n", // no files
+	} {
+		code, stdout, _ := w.run(append([]string{"__complete"}, strings.Split(args, " ")...)...)
+		if code != 0 || stdout != want {
+			t.Errorf("%q: exit code %d, %q, want %q", args, code, stdout, want)
+		}
 	}
 }

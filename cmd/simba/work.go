@@ -33,9 +33,10 @@ func newWork(cmd []string, grace time.Duration, s *signals, c *connection) *work
 
 // outcome is how CMD has ended.
 type outcome struct {
-	exit child.Exit
-	err  error // why it did not start, or was not ended as it should
-	lost error // the term was lost, or about to be, against our will
+	exit  child.Exit
+	err   error // why it did not start, or was not ended as it should
+	lost  error // the term was lost, or about to be, against our will
+	asked bool  // it did not end by itself, nor because of a loss: we were asked to end, or to step down
 }
 
 // error says what the process exits with, nil for 0.
@@ -60,16 +61,26 @@ func (w *work) under(ctx context.Context, t *simba.Term) outcome {
 	h := &hold{term: t, grace: w.grace}
 	p, err := child.Start(ctx, child.Config{Args: w.cmd, Env: environment(t), Grace: w.grace, Remaining: h.mayRun})
 	if err != nil {
-		return outcome{err: causeOf(w.signals.asked, err), lost: h.lost()}
+		lost := h.lost()
+		return outcome{err: causeOf(w.signals.asked, err), lost: lost, asked: lost == nil && ctx.Err() != nil}
 	}
-	gaveUp := w.attend(ctx, p, h)
+	why := w.attend(ctx, p, h)
 	exit, err := p.Wait()
 	lost := h.lost()
-	if lost == nil && gaveUp {
+	if lost == nil && why == notRenewed {
 		lost = fmt.Errorf("the term of %q with token %d could not be renewed in time", t.Name(), t.Token())
 	}
-	return outcome{exit, err, lost}
+	return outcome{exit, err, lost, lost == nil && why == handedOver}
 }
+
+// ending is why CMD has ended.
+type ending int
+
+const (
+	byItself ending = iota
+	handedOver
+	notRenewed
+)
 
 func environment(t *simba.Term) []string {
 	return []string{
@@ -86,25 +97,40 @@ func (w *work) forgetSignals() {
 	}
 }
 
-// attend returns when CMD has ended or has been stopped, and reports whether that
-// was because renewals fail: then CMD is asked to end before it has to be killed.
-func (w *work) attend(ctx context.Context, p *child.Process, h *hold) (gaveUp bool) {
+// attend returns when CMD has ended or has been stopped. If renewals fail, CMD is asked
+// to end before it has to be killed.
+func (w *work) attend(ctx context.Context, p *child.Process, h *hold) ending {
 	for {
 		left := h.term.Remaining() - w.notice()
 		select {
 		case <-p.Done():
-			return false
+			return byItself
 		case <-ctx.Done():
+			if over(p) {
+				return byItself
+			}
 			w.stop(p, h)
-			return false
+			return handedOver
 		case s := <-w.passOn:
 			pass(s, p)
 		case <-time.After(max(left, 0)):
 			if h.term.Remaining() <= w.notice() {
 				w.stop(p, h)
-				return ctx.Err() == nil
+				if ctx.Err() != nil {
+					return handedOver
+				}
+				return notRenewed
 			}
 		}
+	}
+}
+
+func over(p *child.Process) bool {
+	select {
+	case <-p.Done():
+		return true
+	default:
+		return false
 	}
 }
 

@@ -54,10 +54,12 @@ var floors = []floor{
 
 	{pkg: "docs", tests: "session election lock schedule sim"},
 	{pkg: ".", core: true, project: "actor term observe backend session election lock task schedule", tests: "backend/sqlite"},
+	{pkg: "processes_test", tests: ". backend/sqlite fence fence/fencefile"},
 	{pkg: "examples/fencing", project: ". backend/sqlite fence fence/fencesql", outside: "modernc.org/sqlite"},
 	{pkg: "cmd/simba/internal/child", outside: "golang.org/x/sys"},
+	{pkg: "cmd/simba/internal/control", outside: "golang.org/x/sys"},
 	{pkg: "cmd/simba/internal/tty", outside: "golang.org/x/sys"},
-	{pkg: "cmd/simba", project: ". backend/memory backend/sqlite cmd/simba/internal/child cmd/simba/internal/tty",
+	{pkg: "cmd/simba", project: ". backend/memory backend/sqlite cmd/simba/internal/child cmd/simba/internal/control cmd/simba/internal/tty",
 		outside: "github.com/spf13/cobra github.com/spf13/pflag", tests: "backend"},
 	{pkg: "cmd/simba-sim/internal/experiment", project: "actor backend observe session sim term",
 		outside: "github.com/spf13/cobra github.com/spf13/pflag gonum.org/v1/plot"},
