@@ -46,6 +46,7 @@ var (
 	ConstantCalls       = Invariant{28, "constant calls", "The number of renewals does not depend on the number of leases, nor that of attempts on the number of elections, beyond chunks."}
 	TickOnce            = Invariant{29, "a tick runs once", "No tick of a durable schedule runs twice, by whichever leader."}
 	TickKept            = Invariant{30, "a tick is kept", "Each tick of a durable schedule has a run, or one that stands for it, unless its leader was lost when it was noted."}
+	ScheduleGoesOn      = Invariant{31, "a schedule goes on", "Whoever leads by a schedule comes to a run, whatever was the matter with the store or its clock."}
 )
 
 // Invariants returns all of them. The missing number, 27, is about groups, which do
@@ -55,7 +56,7 @@ func Invariants() []Invariant {
 		OneValidTerm, DeadlineFirst, TokensGrow, NeverValidAgain, EndedIsOver, OneReason, EndBeforeRelease, ReleaseOwnLease,
 		ExpiredIsFinal, UniqueSessions, NoStaleWin, PassedIsPassed, OneInFlight, HandoverInOrder, OneTask, PairedCallbacks,
 		NoAttemptUnasked, LockOnce, ResourceSafe, RenewalJudgesBefore, ReachableStates,
-		NameIsLed, DroppedRenewal, QuickHandover, CallsComeBack, NoLeaseLeftBehind, ConstantCalls, TickOnce, TickKept,
+		NameIsLed, DroppedRenewal, QuickHandover, CallsComeBack, NoLeaseLeftBehind, ConstantCalls, TickOnce, TickKept, ScheduleGoesOn,
 	}
 }
 

@@ -5,8 +5,10 @@ import (
 	"github.com/simba-go/simba/schedule"
 )
 
-// tickWatch is what is watched of the ticks of durable schedules of one name.
+// tickWatch is what is watched of the schedules of one name.
 type tickWatch struct {
+	token uint64 // under which the last run began
+	// The rest is about the ticks of durable schedules.
 	last    int64 // that has run
 	skipped int   // ticks for which the next run stands as well, as it says
 	// excuses are the terms since then that did not end well, and may have taken a tick
@@ -29,6 +31,7 @@ func (m *Monitor) scheduled(c *Client, e observe.Event) {
 	switch e := e.(type) {
 	case observe.RunStarted:
 		m.Met[ScheduleRan]++
+		m.tick(e.Name).token = e.Token
 		m.ticked(c, e)
 	case observe.TicksSkipped:
 		m.Met[TicksSkipped]++
@@ -38,6 +41,13 @@ func (m *Monitor) scheduled(c *Client, e observe.Event) {
 			t.untidy = true // a note was not taken back, as far as is known
 		}
 	}
+}
+
+// Ran reports whether a schedule of the name has begun a run under a token, or under a
+// later one.
+func (m *Monitor) Ran(name string, token uint64) bool {
+	w := m.ticks[name]
+	return w != nil && w.token >= token
 }
 
 // ticked: no tick of a durable schedule runs twice, by whichever leader, and each has a
