@@ -107,6 +107,8 @@ func (m *Monitor) sent(from, to actor.Ref, msg actor.Message) {
 		}
 	case *backend.CloseRequest:
 		m.closing(p, msg.Session)
+	case *backend.NoteRequest:
+		m.noting(p, msg)
 	case election.StartTask:
 		m.taskStarts(p, msg.Term)
 	case election.TaskExited:

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"github.com/simba-go/simba/backend"
 	"github.com/simba-go/simba/observe"
 	"github.com/simba-go/simba/schedule"
 )
@@ -31,7 +32,6 @@ func (m *Monitor) scheduled(c *Client, e observe.Event) {
 	switch e := e.(type) {
 	case observe.RunStarted:
 		m.Met[ScheduleRan]++
-		m.tick(e.Name).token = e.Token
 		m.ticked(c, e)
 	case observe.TicksSkipped:
 		m.Met[TicksSkipped]++
@@ -54,8 +54,8 @@ func (m *Monitor) Ran(name string, token uint64) bool {
 // run or one that stands for it.
 func (m *Monitor) ticked(c *Client, e observe.RunStarted) {
 	w := m.tick(e.Name)
-	skipped := w.skipped
-	w.skipped = 0
+	skipped, before := w.skipped, w.token
+	w.skipped, w.token = 0, e.Token
 	if e.Tick == 0 {
 		return
 	}
@@ -64,6 +64,9 @@ func (m *Monitor) ticked(c *Client, e observe.RunStarted) {
 		m.violate(TickOnce, "the tick %d of %q runs under token %d, and %d has run", e.Tick, e.Name, e.Token, w.last)
 	}
 	delete(w.excuses, e.Token)
+	if w.last != 0 && before != e.Token {
+		m.Met[TicksHandedOn]++
+	}
 	if w.last != 0 && len(w.excuses) == 0 {
 		m.complete(c, e, w.last, skipped)
 	}
@@ -84,6 +87,20 @@ func (m *Monitor) complete(c *Client, e observe.RunStarted, last int64, skipped 
 	if tick != schedule.Moment(e.Tick) || n != skipped+1 {
 		m.violate(TickKept, "a run of %q under token %d is for the tick %d and %d others; since the last one, %d, there are %d",
 			e.Name, e.Token, e.Tick, skipped, last, n)
+	}
+}
+
+// noting is told of a call for a note.
+func (m *Monitor) noting(from *process, r *backend.NoteRequest) {
+	if t := m.node(from.node).term(r.Lease.Name, r.Lease.Token); t != nil && t.handover && r.Note.Version > 0 {
+		m.Met[NoteTakenBack]++
+	}
+}
+
+// noted is told of what the backend keeps after a call.
+func (m *Monitor) noted(r *backend.NoteRequest, kept backend.Note) {
+	if r.Note.Version > 0 && kept.Version > r.Note.Version {
+		m.Met[LateNote]++
 	}
 }
 

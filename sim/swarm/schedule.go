@@ -41,10 +41,11 @@ func (w *World) plan(name string) *schedule.Plan {
 		when = schedule.Cron("* * * * *", "UTC")
 	}
 	plan, err := schedule.NewPlan(name, when, schedule.Options{
-		Delay: w.upTo("initial delay", time.Second), Jitter: w.upTo("jitter", least-1), Durable: kind != 0 && w.yes("durable"),
+		Delay: w.upTo("initial delay", time.Second), Jitter: w.upTo("jitter", least-1), Durable: kind != 0 && (w.durable[name] || w.yes("durable")),
 	})
 	if err != nil {
 		panic(err)
 	}
+	w.durable[name] = w.durable[name] || plan.Durable
 	return plan
 }
