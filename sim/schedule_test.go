@@ -181,6 +181,23 @@ func TestMonitorWatchesTicks(t *testing.T) {
 			runs(l, 120, 0)
 			runs(l, 130, 0)
 		}, sim.Invariant{}},
+		{"ticks before and after a loss of the data", func(l *liar) {
+			begun(l)
+			again(l, func(*sim.Election) {
+				l.LoseData()
+				runs(l, 110, 0) // under a term that does not know of it
+			})
+			runs(l, 100, 0)
+			again(l, stepDown)
+			runs(l, 110, 0)
+		}, sim.Invariant{}},
+		{"a tick that is left out after a loss of the data", func(l *liar) {
+			begun(l)
+			again(l, func(*sim.Election) { l.LoseData() })
+			runs(l, 100, 0)
+			again(l, stepDown)
+			runs(l, 120, 0)
+		}, sim.TickKept},
 		{"a tick that is left out after one that was lost", func(l *liar) {
 			begun(l)
 			again(l, func(*sim.Election) {

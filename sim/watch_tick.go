@@ -60,6 +60,9 @@ func (m *Monitor) ticked(c *Client, e observe.RunStarted) {
 		return
 	}
 	m.Met[DurableTick]++
+	if t := m.node(c.Node).term(e.Name, e.Token); t != nil && m.store.lost(t.term.Session()) {
+		return // its note went with the backend's data
+	}
 	if e.Tick <= w.last {
 		m.violate(TickOnce, "the tick %d of %q runs under token %d, and %d has run", e.Tick, e.Name, e.Token, w.last)
 	}
