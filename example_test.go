@@ -127,6 +127,42 @@ func ExampleClient_Schedule() {
 	// STOPPED
 }
 
+// A durable schedule notes at the store what is done with: the next leader neither
+// repeats the last tick, nor begins the rhythm anew.
+func ExampleDurable() {
+	ctx := context.Background()
+	store := memory.New() // it keeps notes, and so does package sqlite
+	for _, label := range []string{"web-1", "web-2"} {
+		client, err := simba.Open(ctx, store, simba.WithLabel(label))
+		if err != nil {
+			log.Fatal(err)
+		}
+		running := make(chan struct{}, 1)
+		schedule, err := client.Schedule("report", simba.Rate(24*time.Hour), func(context.Context, *simba.Term) error {
+			fmt.Println("the report of today, by", label)
+			running <- struct{}{}
+			return nil
+		}, simba.Durable())
+		if err != nil {
+			log.Fatal(err)
+		}
+		if label == "web-1" {
+			<-running
+		}
+		for schedule.Snapshot().Next.IsZero() { // until it knows what is due
+			time.Sleep(time.Millisecond)
+		}
+		fmt.Println("the next one by", label, "in a day:", time.Until(schedule.Snapshot().Next) > 23*time.Hour)
+		if err := client.Close(ctx); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// the report of today, by web-1
+	// the next one by web-1 in a day: true
+	// the next one by web-2 in a day: true
+}
+
 // Cron goes by the wall clock of a time zone. What is wrong is said by field.
 func ExampleCheckSchedule() {
 	fmt.Println(simba.CheckSchedule(simba.Cron("0 3 * * *", "Europe/Berlin"), simba.Jitter(time.Minute)))

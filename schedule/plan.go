@@ -106,7 +106,7 @@ func (p *Plan) look(now, after Moment, fresh bool) sight {
 		after = now - Moment(p.when.interval)
 	}
 	s := sight{now: now, after: after}
-	tick, ok := p.next(after)
+	tick, ok := p.Next(after)
 	s.tick, s.last, s.none = tick, tick, !ok
 	if p.when.kind == rate && tick <= now {
 		s.missed = int((now - tick) / Moment(p.when.interval))
@@ -114,7 +114,7 @@ func (p *Plan) look(now, after Moment, fresh bool) sight {
 		return s
 	}
 	for ok {
-		if tick, ok = p.next(tick); !ok || tick > now {
+		if tick, ok = p.Next(tick); !ok || tick > now {
 			break
 		}
 		s.missed++
@@ -126,8 +126,9 @@ func (p *Plan) look(now, after Moment, fresh bool) sight {
 	return s
 }
 
-// next returns the first tick after a moment, which is a tick itself if p is a rate.
-func (p *Plan) next(after Moment) (tick Moment, ok bool) {
+// Next returns the first tick after a moment, which is a tick itself if p is a rate. It
+// is not ok if there is none.
+func (p *Plan) Next(after Moment) (tick Moment, ok bool) {
 	if p.when.kind == cron {
 		return p.calendar.next(after)
 	}

@@ -265,6 +265,57 @@ func TestCron(t *testing.T) {
 	r.clean()
 }
 
+// TestCronDuringARun: ticks that pass have one run when that has returned.
+func TestCronDuringARun(t *testing.T) {
+	r := newRig(t, schedule.Cron("*/10 * * * *", "UTC"), 0, 0)
+	r.lasts = 35 * minute
+	r.lead(100 * time.Hour) // at a tick
+	r.sleep(34 * minute)
+	r.wantStarts(0)
+	r.lasts = minute
+	r.sleep(11 * minute)
+	r.wantStarts(0, 35*minute, 40*minute) // that at 35 min is for those at 10, 20 and 30
+	if v := r.view.Load(); v.Skipped != 2 {
+		t.Errorf("%d ticks are skipped, want 2", v.Skipped)
+	}
+	r.clean()
+}
+
+// TestCronWhenClocksChange: 02:30 in Berlin comes once a day, also where the leader
+// changes between the two of an autumn night.
+func TestCronWhenClocksChange(t *testing.T) {
+	for _, tt := range []struct {
+		what  string
+		begin time.Time
+		want  []time.Duration // after that
+	}{
+		{"spring", time.Date(2026, 3, 28, 1, 0, 0, 0, time.UTC), []time.Duration{
+			30 * minute,              // 02:30 +01:00
+			24 * time.Hour,           // 03:00 +02:00, at the end of the gap
+			47*time.Hour + 30*minute, // 02:30 +02:00
+		}},
+		{"autumn", time.Date(2026, 10, 24, 0, 0, 0, 0, time.UTC), []time.Duration{
+			30 * minute,              // 02:30 +02:00
+			24*time.Hour + 30*minute, // 02:30 +02:00, and not an hour later
+			49*time.Hour + 30*minute, // 02:30 +01:00
+		}},
+	} {
+		for _, durable := range []bool{false, true} {
+			b := &notebook{}
+			r := newRigOn(t, schedule.Cron("30 2 * * *", "Europe/Berlin"), schedule.Options{Durable: durable}, b)
+			b.r = r
+			r.wall = tt.begin.Sub(noon)
+			r.lead(100 * time.Hour)
+			r.sleep(25 * time.Hour) // between the two
+			r.cancel(term.SteppedDown)
+			r.lead(100 * time.Hour)
+			r.sleep(25 * time.Hour)
+			r.wantStarts(tt.want...)
+			r.clean()
+		}
+	}
+}
+
 // TestCronWithJitter draws once for each tick, however often it looks.
 func TestCronWithJitter(t *testing.T) {
 	r := newRig(t, schedule.Cron("0 * * * *", "UTC"), 0, 20*minute)

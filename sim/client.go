@@ -195,6 +195,9 @@ func (e *Election) Leads() bool {
 	return t != nil && e.client.Now().Before(term.Until(t))
 }
 
+// Scheduled reports whether the task is one that runs again and again, by a schedule.
+func (e *Election) Scheduled() bool { return e.host.script.Plan != nil }
+
 // Deaf reports whether a task runs that does not heed its context.
 func (e *Election) Deaf() bool { return e.host.running != nil && e.host.work.Deaf }
 

@@ -14,8 +14,8 @@ type Invariant struct {
 }
 
 // The invariants, in the order of their numbers. Up to [ReachableStates] they are about
-// safety and hold at every step, and so does [TickOnce]; the others come true once
-// faults have stopped.
+// safety and hold at every step, and so do [TickOnce] and [TickKept]; the others come
+// true once faults have stopped.
 var (
 	OneValidTerm        = Invariant{1, "one valid term", "At most one term of a name is valid at once, while clock rates stay within the drift."}
 	DeadlineFirst       = Invariant{2, "deadline before expiry", "A session's local deadline comes before its expiry at the backend."}
@@ -45,6 +45,8 @@ var (
 	NoLeaseLeftBehind   = Invariant{26, "no lease left behind", "A lease that nobody uses does not outlive two renewal rounds of its session."}
 	ConstantCalls       = Invariant{28, "constant calls", "The number of renewals does not depend on the number of leases, nor that of attempts on the number of elections, beyond chunks."}
 	TickOnce            = Invariant{29, "a tick runs once", "No tick of a durable schedule runs twice, by whichever leader."}
+	TickKept            = Invariant{30, "a tick is kept", "Each tick of a durable schedule has a run, or one that stands for it, unless its leader was lost when it was noted."}
+	ScheduleGoesOn      = Invariant{31, "a schedule goes on", "Whoever leads by a schedule comes to a run, whatever was the matter with the store or its clock."}
 )
 
 // Invariants returns all of them. The missing number, 27, is about groups, which do
@@ -54,7 +56,7 @@ func Invariants() []Invariant {
 		OneValidTerm, DeadlineFirst, TokensGrow, NeverValidAgain, EndedIsOver, OneReason, EndBeforeRelease, ReleaseOwnLease,
 		ExpiredIsFinal, UniqueSessions, NoStaleWin, PassedIsPassed, OneInFlight, HandoverInOrder, OneTask, PairedCallbacks,
 		NoAttemptUnasked, LockOnce, ResourceSafe, RenewalJudgesBefore, ReachableStates,
-		NameIsLed, DroppedRenewal, QuickHandover, CallsComeBack, NoLeaseLeftBehind, ConstantCalls, TickOnce,
+		NameIsLed, DroppedRenewal, QuickHandover, CallsComeBack, NoLeaseLeftBehind, ConstantCalls, TickOnce, TickKept, ScheduleGoesOn,
 	}
 }
 

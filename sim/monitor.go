@@ -18,7 +18,7 @@ import (
 // term that it looks at is none that somebody has seen.
 //
 // Its files: monitor.go tells who looks at what, watch_term.go, watch_client.go,
-// watch_store.go and watch_user.go look.
+// watch_store.go, watch_user.go and watch_tick.go look.
 type Monitor struct {
 	// Met counts the situations that the world was in.
 	Met Counts
@@ -32,7 +32,7 @@ type Monitor struct {
 	names   map[string]*nameWatch
 	order   []*nodeWatch // as they came
 	store   storeWatch
-	ticks   map[string]int64           // of durable schedules, the last one that has run
+	ticks   map[string]*tickWatch
 	writes  map[bool]map[string]uint64 // the highest token of each name, at the resource that checks and the other
 }
 
@@ -42,7 +42,7 @@ func newMonitor(c *Cluster) *Monitor {
 		cluster:   c,
 		names:     make(map[string]*nameWatch),
 		store:     newStoreWatch(),
-		ticks:     make(map[string]int64),
+		ticks:     make(map[string]*tickWatch),
 		writes:    map[bool]map[string]uint64{true: {}, false: {}},
 	}
 	c.OnSend(m.sent)
@@ -107,6 +107,8 @@ func (m *Monitor) sent(from, to actor.Ref, msg actor.Message) {
 		}
 	case *backend.CloseRequest:
 		m.closing(p, msg.Session)
+	case *backend.NoteRequest:
+		m.noting(p, msg)
 	case election.StartTask:
 		m.taskStarts(p, msg.Term)
 	case election.TaskExited:
@@ -201,6 +203,9 @@ func (m *Monitor) event(c *Client, e observe.Event) {
 		}
 	case observe.HandoverTimedOut:
 		m.Met[HandoverCut]++
+		if t := w.term(e.Name, e.Token); t != nil {
+			t.untidy = true
+		}
 	case observe.TaskOverrunning:
 		m.Met[TaskOverran]++
 	case observe.CallbackFailed:
@@ -210,7 +215,7 @@ func (m *Monitor) event(c *Client, e observe.Event) {
 	case observe.RunEnded:
 		m.taskEnded(e.Err)
 	default:
-		m.scheduled(e)
+		m.scheduled(c, e)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/election"
-	"github.com/simba-go/simba/observe"
 	"github.com/simba-go/simba/schedule"
 )
 
@@ -51,27 +50,4 @@ func (m *Monitor) runStarts(from *process, t *watched) {
 	if t.left {
 		m.violate(HandoverInOrder, "a run of %s starts after the schedule has told that it was over, on %s", termOf(t.term), t.node)
 	}
-}
-
-// scheduled takes the events of schedules.
-func (m *Monitor) scheduled(e observe.Event) {
-	switch e := e.(type) {
-	case observe.RunStarted:
-		m.Met[ScheduleRan]++
-		m.ticked(e)
-	case observe.TicksSkipped:
-		m.Met[TicksSkipped]++
-	}
-}
-
-// ticked: no tick of a durable schedule runs twice, by whichever leader.
-func (m *Monitor) ticked(e observe.RunStarted) {
-	if e.Tick == 0 {
-		return
-	}
-	m.Met[DurableTick]++
-	if last := m.ticks[e.Name]; e.Tick <= last {
-		m.violate(TickOnce, "the tick %d of %q runs under token %d, and %d has run", e.Tick, e.Name, e.Token, last)
-	}
-	m.ticks[e.Name] = e.Tick
 }

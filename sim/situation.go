@@ -46,6 +46,9 @@ const (
 	ScheduleRan                            // a schedule began a run
 	DurableTick                            // a run of a durable schedule began
 	TicksSkipped                           // several ticks of a schedule had one run
+	TicksHandedOn                          // a run of a durable schedule followed one under another term
+	NoteTakenBack                          // the note of a tick was taken back, or was to be, in a handover
+	LateNote                               // a note came when a newer one was kept
 	situations
 )
 
@@ -58,6 +61,7 @@ var situationNames = []string{
 	"stale write accepted by the one without a check", "term ended: SESSION_EXPIRED", "term ended: TAKEN_OVER",
 	"term ended: DEADLINE_PASSED", "term ended: STEPPED_DOWN", "term ended: STOPPED", "open failed", "renewal unknown",
 	"attempt unknown", "release unknown", "lock acquired", "lock held by another", "schedule ran", "durable tick ran", "ticks skipped",
+	"ticks handed on", "note taken back", "note that was late",
 }
 
 // String says what the situation is.

@@ -8,6 +8,7 @@ import (
 	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/backend"
 	"github.com/simba-go/simba/backend/memory"
+	"github.com/simba-go/simba/schedule"
 	"github.com/simba-go/simba/sim"
 	"github.com/simba-go/simba/term"
 )
@@ -20,6 +21,14 @@ func working(k sim.Work) sim.Script {
 // calling is the script of a listener.
 func calling(c sim.Call) sim.Script {
 	return sim.Script{Callback: func(*term.Term, term.Reason) sim.Call { return c }}
+}
+
+// scheduled is the script of a task that runs each second, for so long.
+func scheduled(t *testing.T, durable bool, lasts time.Duration) sim.Script {
+	return sim.Script{
+		Plan: planWith(t, schedule.Rate(time.Second), schedule.Options{Durable: durable}),
+		Task: func(*term.Term) sim.Work { return sim.Work{Lasts: max(lasts, time.Millisecond)} },
+	}
 }
 
 // restarted returns a liar whose backend was configured before its client started.
@@ -119,6 +128,31 @@ func TestSituationsAreMet(t *testing.T) {
 			l.NewClient("b", 0, 1).Elect("x", sim.Script{})
 			l.RunFor(params.Lease + l.AttemptPeriod())
 		}, nil},
+		{sim.ScheduleRan, 3, func(l *liar) { l.leads(scheduled(t, false, 0)); l.RunFor(2 * time.Second) }, []sim.Situation{sim.DurableTick, sim.TicksSkipped}},
+		{sim.DurableTick, 3, func(l *liar) { l.leads(scheduled(t, true, 0)); l.RunFor(2 * time.Second) }, []sim.Situation{sim.TicksSkipped, sim.TicksHandedOn}},
+		{sim.TicksSkipped, 1, func(l *liar) { l.leads(scheduled(t, true, 2500*time.Millisecond)); l.RunFor(4 * time.Second) }, nil},
+		{sim.TicksHandedOn, 1, func(l *liar) {
+			e, _ := l.leads(scheduled(t, true, 0))
+			l.RunFor(time.Millisecond)
+			e.StepDown(0)
+			l.RunFor(2 * time.Second)
+		}, []sim.Situation{sim.NoteTakenBack}},
+		{sim.NoteTakenBack, 1, func(l *liar) {
+			e, _ := l.leads(scheduled(t, true, 0))
+			l.RunFor(500 * time.Millisecond)
+			l.Net.Weather.Delay = sim.Constant(10 * time.Millisecond)
+			l.RunFor(505 * time.Millisecond) // the second tick is being noted
+			e.StepDown(0)
+			l.RunFor(100 * time.Millisecond)
+		}, []sim.Situation{sim.LateNote}},
+		{sim.LateNote, 1, func(l *liar) {
+			_, tm := l.leads(scheduled(t, true, 0))
+			l.RunFor(3 * time.Second)
+			l.sayTo(l.Backend(), &backend.NoteRequest{
+				Call: backend.Call{ID: 1, ReplyTo: l.self, Timeout: time.Second}, Session: tm.Session(),
+				Lease: backend.Lease{Name: "x", Token: tm.Token()}, Note: backend.Note{Version: 1, Text: "late"},
+			})
+		}, []sim.Situation{sim.NoteTakenBack}},
 	} {
 		t.Run(tt.want.String(), func(t *testing.T) {
 			l := newInsider()

@@ -71,6 +71,10 @@ func (m *Monitor) answering(answer actor.Message) {
 		if r, ok := m.msg.(*backend.ReleaseRequest); ok && a.Err == nil {
 			m.givenBack(r)
 		}
+	case *backend.NoteAnswer:
+		if r, ok := m.msg.(*backend.NoteRequest); ok && a.Err == nil && a.Held {
+			m.noted(r, a.Note)
+		}
 	case *backend.CloseAnswer:
 		if r, ok := m.msg.(*backend.CloseRequest); ok && a.Err == nil && m.store.sessions[r.Session] != nil {
 			m.store.sessions[r.Session].closed = true

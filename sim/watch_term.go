@@ -28,6 +28,7 @@ type watched struct {
 	left     bool          // its owner was told that the task has exited
 	gone     bool          // with its process
 	handover bool
+	untidy   bool          // its schedule may have left a note of a tick that has not run
 	timeUp   actor.Instant // of the handover, by its node's clock
 	reason   term.Reason   // as it was reported
 }
@@ -79,6 +80,9 @@ func (m *Monitor) begun(w *nodeWatch, owner actor.Ref, t *term.Term) {
 	})
 	n.terms = append(n.terms, next)
 	m.forget(w, t.Name())
+	if w := m.ticks[t.Name()]; w != nil {
+		w.excuses[t.Token()] = true // until it ends well
+	}
 	w.terms = append(w.terms, next)
 	w.named[t.Name()] = append(w.named[t.Name()], next)
 	m.alone(n, next)
@@ -213,6 +217,7 @@ func (m *Monitor) revoked(w *nodeWatch, e observe.Revoked) {
 		m.violate(EndedIsOver, "%s has ended, and has %v left, on %s", termOf(t.term), t.term.Remaining(), w.node)
 	}
 	m.unchanged(t)
+	m.tidied(t)
 	if t.handover && !e.Reason.Voluntary() {
 		m.Met[StepDownMeetsExpiry]++
 	}

@@ -21,7 +21,21 @@ const crowd = 16
 // A file that does not exist yet is created once, however many processes open it at
 // the same moment.
 func TestManyProcessesOpenANewFile(t *testing.T) {
+	manyOpen(t, filepath.Join(t.TempDir(), "leases.db"))
+}
+
+// So is one of an earlier format upgraded.
+func TestManyProcessesUpgradeAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
+	old := formatOne(t, path)
+	manyOpen(t, path)
+	if missing, err := old.state(); len(missing) > 0 || err != nil {
+		t.Errorf("%d statements are missing, %v", len(missing), err)
+	}
+}
+
+func manyOpen(t *testing.T, path string) {
+	t.Helper()
 	processes := make([]*process, crowd)
 	for i := range processes {
 		processes[i] = start(t, "first", path, fmt.Sprintf("name-%d", i))

@@ -105,14 +105,7 @@ func TestRefusedPaths(t *testing.T) {
 // that have it open with the earlier version go on.
 func TestUpgrade(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "leases.db")
-	old := dialled(t, path)
-	for _, statement := range schema {
-		if statement != createNotes && statement != markVersion {
-			old.do(t, statement)
-		}
-	}
-	old.do(t, "PRAGMA user_version = 1", "PRAGMA journal_mode = WAL",
-		"INSERT INTO leases (name, session, token) VALUES ('a', NULL, 1900000000000000)")
+	old := formatOne(t, path)
 	s := opened(t, path, system())
 	other := opened(t, path, system())
 	id := s.session(time.Minute)
@@ -137,6 +130,21 @@ func TestUpgrade(t *testing.T) {
 	if missing, err := old.state(); len(missing) > 0 || err != nil {
 		t.Errorf("%d statements are missing, %v", len(missing), err)
 	}
+}
+
+// formatOne makes a file as an earlier version did, with a name whose token is ahead of
+// today's.
+func formatOne(t *testing.T, path string) *conn {
+	t.Helper()
+	c := dialled(t, path)
+	for _, statement := range schema {
+		if statement != createNotes && statement != markVersion {
+			c.do(t, statement)
+		}
+	}
+	c.do(t, "PRAGMA user_version = 1", "PRAGMA journal_mode = WAL",
+		"INSERT INTO leases (name, session, token) VALUES ('a', NULL, 1900000000000000)")
+	return c
 }
 
 func TestNetworkFileSystem(t *testing.T) {

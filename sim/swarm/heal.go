@@ -16,7 +16,7 @@ import (
 func (w *World) heal() {
 	w.calm()
 	for _, check := range []func(){
-		w.callsComeBack, w.startAnew, w.sessionsOpen, w.namesAreLed, w.callsComeBack, w.nothingIsLeftBehind, w.aRenewalIsDropped, w.callsAreFew,
+		w.callsComeBack, w.startAnew, w.sessionsOpen, w.namesAreLed, w.schedulesGoOn, w.callsComeBack, w.nothingIsLeftBehind, w.aRenewalIsDropped, w.callsAreFew,
 		w.everybodyCanLead, w.aCooldownCountsFromTheStepDown, w.clientsClose,
 	} {
 		if check(); w.Err() != nil {

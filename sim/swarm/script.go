@@ -49,9 +49,10 @@ func (w *World) script(cl *sim.Client, name string) sim.Script {
 			}
 		}
 	}
-	if w.yes("task") {
+	if w.yes("task") || w.durable[name] {
 		s.Task = func(*term.Term) sim.Work { return w.work(cl, name) }
-		if w.Once("schedule", 4) {
+		// Those of one name are alike, or durable ticks would hardly ever be handed on.
+		if w.Once("schedule", 4) || w.durable[name] && w.Choose("schedule as well", 4) > 0 {
 			s.Plan = w.plan(name)
 		}
 	}

@@ -27,8 +27,9 @@ type World struct {
 	locks    []lockOf
 	meetings []meeting
 	healing  bool
-	outage   bool // of the backend
-	wakes    bool // whoever waits for a name is told when it becomes free
+	outage   bool            // of the backend
+	durable  map[string]bool // names with a durable schedule
+	wakes    bool            // whoever waits for a name is told when it becomes free
 }
 
 // faults are the classes of them that this world has. That a class is there changes
@@ -76,7 +77,7 @@ func Tell(c sim.Chooser, f func(sim.Entry)) *World {
 	if c.Choose("margin", 2) == 1 {
 		p.Margin = 0 // the drift must do all by itself, to the nanosecond
 	}
-	w := &World{Cluster: sim.NewCluster(c, p), actions: actions, wakes: true}
+	w := &World{Cluster: sim.NewCluster(c, p), actions: actions, wakes: true, durable: make(map[string]bool)}
 	w.OnArrive(w.met(true))
 	w.OnDeliver(w.met(false))
 	w.names = []string{"a", "b"}

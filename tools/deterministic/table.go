@@ -36,7 +36,7 @@ var behaviours = house{module: "github.com/simba-go/simba", packages: []checked{
 	}},
 	{dir: "schedule", edges: []edge{
 		{file: "calendar.go", why: "it reads time zones, and lets a library read cron lines"},
-		{file: "plan.go", why: "it checks what users write, and looks at the wall clock, both outside of the actor", offers: "NewPlan Plan.look"},
+		{file: "plan.go", why: "it checks what users write, and looks at the wall clock, both outside of the actor", offers: "NewPlan Plan.look Plan.Next"},
 	}},
 	{dir: "sim"},
 	{dir: "sim/swarm", edges: []edge{

@@ -55,6 +55,8 @@ var floors = []floor{
 	{pkg: "docs", tests: "session election lock schedule sim"},
 	{pkg: ".", core: true, project: "actor term observe backend session election lock task schedule", tests: "backend/sqlite"},
 	{pkg: "processes_test", tests: ". backend/sqlite fence fence/fencefile"},
+	{pkg: "examples/schedule", project: ". observe backend/sqlite"},
+	{pkg: "examples/task", project: ". backend/sqlite fence/fencefile"},
 	{pkg: "examples/fencing", project: ". backend/sqlite fence fence/fencesql", outside: "modernc.org/sqlite"},
 	{pkg: "cmd/simba/internal/child", outside: "golang.org/x/sys"},
 	{pkg: "cmd/simba/internal/control", outside: "golang.org/x/sys"},
