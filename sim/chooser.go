@@ -43,7 +43,7 @@ func Random(seed uint64) Chooser {
 // Label about the same, in a phase of the world, counted from 1, the one with this
 // Number was Value.
 type Decision struct {
-	Phase  int    `json:"phase,omitempty"`
+	Phase  int    `json:"phase,omitempty"` // 0 until the first [World.NextPhase]
 	Label  string `json:"label"`
 	About  string `json:"about,omitempty"` // a message or an actor
 	Number int    `json:"number"`
