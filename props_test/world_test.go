@@ -2,8 +2,8 @@ package props_test
 
 import (
 	"errors"
-	"slices"
-	"strings"
+	"fmt"
+	"hash/maphash"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -12,19 +12,21 @@ import (
 	"github.com/simba-go/simba/sim/swarm"
 )
 
-// TestWorld draws the decisions of a world from rapid: a short list of those that are
-// other than calm. Rapid shrinks what it finds by leaving decisions out, and each
-// list is a world. Drawing every choice of a world one by one would leave it with
-// hundreds of them.
+// TestWorld draws worlds from rapid. Half of them are lists of decisions, those that are
+// other than calm: rapid shrinks what it finds by leaving decisions out, and each
+// list is a world. The others are whole worlds, of a pseudo-random sequence like those
+// of a sweep, in which much more happens. Rapid would leave such a world with hundreds
+// of decisions, so sim.Shrink goes first. How many it takes is counted where they are
+// made, whatever was drawn.
 func TestWorld(t *testing.T) {
-	decision := rapid.Custom(drawDecision(catalog()))
-	some := rapid.SliceOf(rapid.SliceOf(decision)) // lists of lists come out longer than lists
+	x := learn()
+	j := judge{hash: maphash.MakeSeed(), known: make(map[uint64]verdict), small: make(map[uint64]sim.Decisions)}
 	rapid.Check(t, func(t *rapid.T) {
-		ds := sim.Decisions(slices.Concat(some.Draw(t, "decisions")...))
-		r := sim.Record(ds.Chooser())
-		err := swarm.New(r).Run()
-		if v := (*sim.Violation)(nil); errors.As(err, &v) {
-			t.Fatalf("invariant %d, %q, takes %d decisions to break: %s\n%v", v.Number, v.Name, len(r.Decisions), v.What, r.Decisions)
+		var err error
+		if rapid.Bool().Draw(t, "whole") {
+			err = j.whole(rapid.Uint64().Draw(t, "seed"))
+		} else {
+			err = j.list(x.draw(t))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -32,68 +34,81 @@ func TestWorld(t *testing.T) {
 	})
 }
 
-// choice is one that worlds make.
-type choice struct {
-	label string
-	n     int64 // how many possibilities there are
-	often int   // how often it is made
+// judge lets worlds live, until one breaks an invariant. From then on it looks for
+// smaller ones that break the same, for another one would be no smaller form of it.
+// As rapid asks for the same world again and again, it remembers those.
+type judge struct {
+	broken    int // the number of the invariant, 0 for none
+	decisions int // that the smallest world takes to break it
+	hash      maphash.Seed
+	known     map[uint64]verdict       // since then, by the hash of their decisions
+	small     map[uint64]sim.Decisions // shrunk, by the seed
 }
 
-// catalog returns the choices that a few worlds make, by their labels.
-func catalog() []choice {
-	made := make(map[string]choice)
-	for seed := range uint64(40) {
-		from, count := sim.Random(seed), make(map[string]int)
-		_ = swarm.New(sim.ChooserFunc(func(label string, n int64) int64 {
-			count[label]++
-			if c := made[label]; n > 1 {
-				made[label] = choice{label, max(n, c.n), max(count[label], c.often)}
-			}
-			return from.Choose(label, n)
-		})).Run()
+// shrinking is how many worlds may live to make one smaller.
+const shrinking = 2000
+
+func (j *judge) whole(seed uint64) error {
+	small, ok := j.small[seed]
+	if !ok {
+		r := sim.Record(sim.Random(seed))
+		v, err := live(r)
+		if v == nil || j.broken != 0 && v.Number != j.broken {
+			return err
+		}
+		small = sim.Shrink(r.Decisions, shrinking, func(ds sim.Decisions) bool {
+			other, _ := live(ds.Chooser())
+			return other != nil && other.Number == v.Number
+		})
+		j.small[seed] = small
 	}
-	delete(made, "behaviours") // jitter and ids
-	var all []choice
-	for _, c := range made {
-		c.often = min(c.often, 40)
-		for range weight(c) {
-			all = append(all, c)
+	return j.list(small)
+}
+
+func (j *judge) list(ds sim.Decisions) error {
+	var key maphash.Hash
+	key.SetSeed(j.hash)
+	for _, d := range ds {
+		maphash.WriteComparable(&key, d)
+	}
+	v, ok := j.known[key.Sum64()]
+	if !ok {
+		if v = run(ds); j.broken != 0 || v.err != nil {
+			j.known[key.Sum64()] = v
 		}
 	}
-	slices.SortFunc(all, func(a, b choice) int { return strings.Compare(a.label, b.label) })
-	return all
+	if j.broken != 0 && (v.broken != j.broken || v.decisions > j.decisions) {
+		return nil
+	}
+	if v.err != nil {
+		j.broken, j.decisions = v.broken, v.decisions
+	}
+	return v.err
 }
 
-// weight is how often a choice is among those that are drawn from. What is done to
-// a world matters most.
-func weight(c choice) int {
-	switch c.label {
-	case "action":
-		return 25
-	case "client", "calm":
-		return 8
-	case "name", "what is met", "what it meets", "delay", "cooldown", "late", "lose", "double", "error before", "error after":
-		return 4
-	}
-	return min(2, c.often)
+// verdict is what a world breaks, with so many decisions. An error without that is a
+// failure of another kind.
+type verdict struct {
+	broken, decisions int
+	err               error
 }
 
-func drawDecision(all []choice) func(*rapid.T) sim.Decision {
-	return func(t *rapid.T) sim.Decision {
-		c := rapid.SampledFrom(all).Draw(t, "what")
-		return sim.Decision{
-			Label:  c.label,
-			Number: rapid.IntRange(1, c.often).Draw(t, "number"),
-			Value:  drawValue(t, c.n),
-		}
+func run(ds sim.Decisions) verdict {
+	v, err := live(ds.Chooser())
+	if v == nil {
+		return verdict{err: err}
 	}
+	r := sim.Record(ds.Chooser()) // the decisions that somebody asked for
+	_, _ = live(r)
+	n := len(r.Decisions)
+	return verdict{v.Number, n, fmt.Errorf("invariant %d, %q, takes %d decisions to break: %s\n%v", v.Number, v.Name, n, v.What, r.Decisions)}
 }
 
-// drawValue draws one of n possibilities, but the calm one. What happens once in a
-// while happens for the last of them.
-func drawValue(t *rapid.T, n int64) int64 {
-	if n > 2 && n <= 64 && rapid.Bool().Draw(t, "the last") {
-		return n - 1
+// live lets a world live, and returns what it breaks. An error is for a failure of
+// another kind.
+func live(c sim.Chooser) (v *sim.Violation, err error) {
+	if err = swarm.New(c).Run(); errors.As(err, &v) {
+		err = nil
 	}
-	return rapid.Int64Range(1, n-1).Draw(t, "value")
+	return v, err
 }

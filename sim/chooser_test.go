@@ -141,6 +141,41 @@ func TestOnce(t *testing.T) {
 	}
 }
 
+// TestScope: a decision stays about the same choice when others are not made that came
+// before it, in an earlier phase or about something else.
+func TestScope(t *testing.T) {
+	live := func(c sim.Chooser, early, other int) (decided int64) {
+		w := sim.NewWorld(c)
+		for range early {
+			w.Choose("x", 10)
+		}
+		w.NextPhase()
+		w.About("other")
+		for range other {
+			w.Choose("x", 10)
+		}
+		w.About("this")
+		decided = w.Choose("x", 10)
+		w.About("")
+		return decided
+	}
+	r := sim.Record(sim.ChooserFunc(func(_ string, n int64) int64 { return n - 1 }))
+	live(r, 1, 1)
+	want := sim.Decision{Phase: 1, Label: "x", About: "this", Number: 1, Value: 9}
+	if !slices.Contains(r.Decisions, want) {
+		t.Fatalf("%+v are recorded, and not %+v", r.Decisions, want)
+	}
+	for _, n := range [][2]int{{0, 0}, {1, 0}, {0, 3}, {5, 5}} {
+		if got := live(sim.Decisions{want}.Chooser(), n[0], n[1]); got != 9 {
+			t.Errorf("after %d choices and %d others, %d is chosen", n[0], n[1], got)
+		}
+	}
+	again := sim.Record(r.Decisions.Chooser()) // a recording of decisions tells them of the scope
+	if live(again, 1, 1); !slices.Equal(again.Decisions, r.Decisions) {
+		t.Errorf("%+v are recorded as %+v", r.Decisions, again.Decisions)
+	}
+}
+
 // A chooser gives up by a panic, which is for whoever runs the world, also if the
 // choice was an actor's.
 func TestChooserGivesUp(t *testing.T) {

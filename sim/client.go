@@ -165,6 +165,17 @@ func (c *Client) Elect(name string, s Script) *Election {
 	return e
 }
 
+// leading returns the election that has a term. It need not be the last one of its name,
+// which may have been started before that one has heard that it is to stop.
+func (c *Client) leading(name string, token uint64) *Election {
+	for _, e := range c.started {
+		if t := e.Term(); e.name == name && t != nil && t.Token() == token {
+			return e
+		}
+	}
+	return c.Elections[name]
+}
+
 func (e *Election) join(at actor.Ref) {
 	ask(at, session.Join{Names: []string{e.name}, Owner: e.ref}, func(answer actor.Message) {
 		switch answer.(type) {

@@ -232,7 +232,7 @@ func TestArrival(t *testing.T) {
 		want    arrival
 	}{
 		"at once": {func(*World, *Node) {}, arrival{s, s}},
-		"lag":     {func(w *World, _ *Node) { w.Lag = func() time.Duration { return s } }, arrival{s, 2 * s}},
+		"lag":     {func(w *World, _ *Node) { w.Lag = func(actor.Ref) time.Duration { return s } }, arrival{s, 2 * s}},
 		"pause":   {func(w *World, n *Node) { n.Pause(); w.In(4*s, n.Resume) }, arrival{s, 4 * s}},
 		"pause and sleep": {func(w *World, n *Node) {
 			n.Pause()

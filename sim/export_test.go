@@ -54,3 +54,6 @@ func (h *Host) StopHasComeBack() { h.stopHasComeBack() }
 
 // Ref is the election's actor.
 func (e *Election) Ref() actor.Ref { return e.ref }
+
+// About says what choices are about.
+func (w *World) About(what string) { w.about(what) }

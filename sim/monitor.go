@@ -137,7 +137,11 @@ func (m *Monitor) delivered(to actor.Ref, msg actor.Message) {
 	case *backend.ReleaseAnswer:
 		m.answered(m.node(p.node), msg.ID, msg.Err)
 	case session.Contend:
-		m.node(p.node).wants(msg)
+		w := m.node(p.node)
+		if w.holds(msg.Name) {
+			m.Met[WinNotHeardOf]++
+		}
+		w.wants(msg)
 	case session.Withdraw:
 		m.node(p.node).wantsNot(msg.Name)
 	case session.Leave:

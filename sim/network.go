@@ -102,6 +102,8 @@ func (n *Net) deliver(arrivals []time.Duration, from, to *Node, msg actor.Messag
 		// client's own process. Only what it is told may be lost.
 		return append(arrivals, 0)
 	}
+	w.aboutMessage(msg, from, to)
+	defer w.about("")
 	if n.cuts[link{from, to}] > 0 || n.dropped(link{from, to}, msg) || w.Once("lose", n.Weather.Lose) {
 		return arrivals
 	}

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"math/rand/v2"
 	"runtime/debug"
 	"time"
 
@@ -15,6 +16,7 @@ type process struct {
 	id       uint64 // in the order in which actors were spawned
 	behavior actor.Behavior
 	parent   *process
+	random   *rand.Rand // nil as long as nothing was drawn
 	stopping bool
 	ended    bool
 	crashed  bool          // ended with its machine
@@ -74,12 +76,20 @@ func (p *process) Tell(msg actor.Message) {
 	w.post(w.now, p, msg)
 }
 
-func (p *process) String() string       { return p.name }
-func (p *process) Self() actor.Ref      { return p }
-func (p *process) Now() actor.Instant   { return p.node.Now() }
-func (p *process) Stop()                { p.stopping = true }
-func (p *process) Report(err error)     { p.node.world.OnReport(p, err) }
-func (p *process) Random(n int64) int64 { return p.node.world.random.Int64N(n) }
+func (p *process) String() string     { return p.name }
+func (p *process) Self() actor.Ref    { return p }
+func (p *process) Now() actor.Instant { return p.node.Now() }
+func (p *process) Stop()              { p.stopping = true }
+func (p *process) Report(err error)   { p.node.world.OnReport(p, err) }
+
+// Random draws from a sequence of the actor's own: what others draw, or do not, changes
+// nothing of what it does.
+func (p *process) Random(n int64) int64 {
+	if p.random == nil {
+		p.random = rand.New(rand.NewPCG(p.node.world.random, p.id))
+	}
+	return p.random.Int64N(n)
+}
 
 func (p *process) Send(to actor.Ref, msg actor.Message) {
 	w := p.node.world

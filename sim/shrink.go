@@ -6,14 +6,22 @@ import "slices"
 // it has found. Fails tells whether decisions make the same failure happen; it is
 // asked at most limit times, and the decisions to start with must fail.
 //
-// It leaves out ever smaller pieces (Zeller's delta debugging), and then makes
-// values smaller. What is left out becomes calm, so every subset is a world.
+// It leaves out ever smaller pieces (Zeller's delta debugging), as long as that helps,
+// and then makes values smaller. What is left out becomes calm, so every subset is a world.
 func Shrink(ds Decisions, limit int, fails func(Decisions) bool) Decisions {
 	s := &shrinker{best: slices.Clone(ds), left: limit, fails: fails}
-	for before := -1; before != len(s.best) && s.left > 0; {
-		before = len(s.best)
+	for lowered := false; s.left > 0; {
+		before := len(s.best)
 		s.leaveOut()
-		s.lower()
+		switch {
+		case len(s.best) < before:
+			lowered = false // one that is gone may have kept others
+		case lowered:
+			return s.best
+		default:
+			s.lower()
+			lowered = true
+		}
 	}
 	return s.best
 }

@@ -14,6 +14,7 @@ const (
 	TakeoverWhileTaskRuns                  // somebody won a name whose old task still ran elsewhere
 	LateRelease                            // a release came when the lease was another's
 	WinAfterStop                           // a win came when its election had been stopped
+	WinNotHeardOf                          // an election contended again when its session had won for it
 	WinAnswerLost                          // a win's answer never arrived
 	StepDownMeetsExpiry                    // a term was lost during its handover
 	SessionReopened                        // a client opened another session after it had lost one
@@ -54,7 +55,7 @@ const (
 
 var situationNames = []string{
 	"term begun", "renewal answer after the deadline", "expiry while paused", "takeover while the old task still runs",
-	"late release reaching a new owner", "win arriving after Stop", "win whose answer was lost", "step-down meeting expiry",
+	"late release reaching a new owner", "win arriving after Stop", "win not heard of", "win whose answer was lost", "step-down meeting expiry",
 	"session reopened", "suspended and recovered", "machine asleep past the deadline", "handover cut by D0", "callback refused",
 	"callback run inline", "callback panicked", "call from inside", "task failed", "task panicked", "task overrunning",
 	"data loss at the backend", "lease removed by hand", "lease shortened", "stale write refused by the resource",

@@ -34,9 +34,14 @@ func (m *moody) Receive(ctx actor.Context, msg actor.Message) {
 		ctx.Send(h.to, h.answer)
 		return
 	}
-	if to, answer := m.refusal(msg); answer != nil && m.fails("error before") {
-		ctx.Send(to, answer)
-		return
+	if to, answer := m.refusal(msg); answer != nil {
+		m.cluster.aboutMessage(msg, to, m.cluster.Store)
+		fails := m.fails("error before")
+		m.cluster.about("")
+		if fails {
+			ctx.Send(to, answer)
+			return
+		}
 	}
 	m.store.Receive(&moodyContext{ctx, m}, msg)
 }
@@ -81,6 +86,8 @@ func (c *moodyContext) Send(to actor.Ref, msg actor.Message) {
 	if _, notice := msg.(*backend.Vacated); notice && cl.Mood.Silent {
 		return
 	}
+	cl.aboutMessage(msg, cl.Store, to)
+	defer cl.about("")
 	if failed := failure(msg); failed != nil && c.mood.fails("error after") {
 		cl.Monitor.answerLost(msg)
 		msg = failed

@@ -123,6 +123,11 @@ func (w *nodeWatch) term(name string, token uint64) *watched {
 	return nil
 }
 
+// holds reports whether the session has a term of the name.
+func (w *nodeWatch) holds(name string) bool {
+	return slices.ContainsFunc(w.named[name], func(t *watched) bool { return t.term.Reason() == term.None })
+}
+
 func (w *nodeWatch) find(term *term.Term) *watched {
 	for _, t := range w.named[term.Name()] {
 		if t.term == term {

@@ -81,7 +81,7 @@ func (m *Monitor) ticked(c *Client, e observe.RunStarted) {
 // complete: the ticks since the last one are the run's own and those that it stands
 // for.
 func (m *Monitor) complete(c *Client, e observe.RunStarted, last int64, skipped int) {
-	plan, n := c.Elections[e.Name].host.script.Plan, 0
+	plan, n := c.leading(e.Name, e.Token).host.script.Plan, 0
 	tick, ok := schedule.Moment(last), true
 	for ok && tick < schedule.Moment(e.Tick) {
 		tick, ok = plan.Next(tick)

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"time"
 
 	"github.com/simba-go/simba/actor"
@@ -24,15 +23,16 @@ type World struct {
 	// Network says how a message travels from one machine to another. By default
 	// it arrives once and at once.
 	Network Network
-	// Lag says how long a message waits in an actor's mailbox; nil means no time.
-	// Whatever it says, actors take their messages in the order of arrival.
-	Lag func() time.Duration
+	// Lag says how long a message waits in the mailbox of the actor to which it goes;
+	// nil means no time. Whatever it says, actors take their messages in the order of
+	// arrival.
+	Lag func(to actor.Ref) time.Duration
 	// OnReport is told of what actors report, their panics included. By default
 	// the world fails: a report is a bug of a behaviour.
 	OnReport func(from actor.Ref, err error)
 
 	chooser Chooser
-	random  *rand.Rand // for the behaviours
+	random  uint64 // seeds what behaviours draw
 	now     actor.Instant
 	crowd   int // of steps at this instant
 	seq     uint64
@@ -41,6 +41,7 @@ type World struct {
 	steps   uint64
 	dead    uint64
 	err     error
+	phase   int  // of its life, for a chooser that counts
 	gaveUp  bool // the chooser did, by a panic, which is for whoever runs the world
 
 	trace   io.Writer
@@ -67,7 +68,7 @@ func NewWorld(c Chooser) *World {
 	// What behaviours draw is jitter and the ids of sessions. It comes from one
 	// decision: a shrinking chooser would make ids equal that are different for
 	// all practical purposes.
-	w.random = rand.New(rand.NewPCG(uint64(c.Choose("behaviours", math.MaxInt64)), 1))
+	w.random = uint64(c.Choose("behaviours", math.MaxInt64))
 	w.Network = func(arrivals []time.Duration, _, _ *Node, _ actor.Message) []time.Duration {
 		return append(arrivals, 0)
 	}
@@ -206,7 +207,9 @@ func (w *World) Step() bool {
 		e.to.node.held = append(e.to.node.held, next)
 		return true
 	case !e.taken && w.arrived(e):
-		e.to.ready = max(w.now.Add(w.Lag()), e.to.ready)
+		w.about(e.to.name)
+		e.to.ready = max(w.now.Add(w.Lag(e.to)), e.to.ready)
+		w.about("")
 		w.push(e.to.ready, e)
 		return true
 	default:

@@ -90,7 +90,7 @@ func TestPause(t *testing.T) {
 func TestLag(t *testing.T) {
 	w := sim.NewWorld(sim.Random(1))
 	n := w.NewNode("n", 0, 1)
-	w.Lag = func() time.Duration { return time.Duration(w.Choose("lag", 1000)) }
+	w.Lag = func(actor.Ref) time.Duration { return time.Duration(w.Choose("lag", 1000)) }
 	var arrived, got []int
 	a := n.Spawn("a", actor.BehaviorFunc(func(ctx actor.Context, msg actor.Message) {
 		if i, ok := msg.(int); ok {

@@ -331,6 +331,21 @@ func TestOrdinal(t *testing.T) {
 	}
 }
 
+func TestChoiceOf(t *testing.T) {
+	for _, tt := range []struct {
+		d    sim.Decision
+		want string
+	}{
+		{sim.Decision{Label: "rate", Number: 2}, "rate (the 2nd)"},
+		{sim.Decision{Phase: 7, Label: "action", Number: 1}, "action (the 1st in phase 7)"},
+		{sim.Decision{Phase: 7, Label: "late", About: "RenewRequest from a to store", Number: 1}, "late of RenewRequest from a to store (the 1st in phase 7)"},
+	} {
+		if got := choiceOf(tt.d); got != tt.want {
+			t.Errorf("%+v is %q, want %q", tt.d, got, tt.want)
+		}
+	}
+}
+
 // TestProgress: it says nothing at first, and then now and then.
 func TestProgress(t *testing.T) {
 	var out bytes.Buffer

@@ -58,7 +58,7 @@ the message is not lost, the process is not paused.`,
 			w := cmd.OutOrStdout()
 			fmt.Fprintf(w, "%d decisions are left of %d, after %d worlds:\n", len(l.decisions), len(t.Decisions), tried)
 			for _, d := range l.decisions {
-				fmt.Fprintf(w, "  %s (the %s): %d\n", d.Label, ordinal(d.Number), d.Value)
+				fmt.Fprintf(w, "  %s: %d\n", choiceOf(d), d.Value)
 			}
 			l.verdict(w)
 			fmt.Fprintf(w, "Trace: %s\n", out)
@@ -68,6 +68,19 @@ the message is not lost, the process is not paused.`,
 	cmd.Flags().IntVar(&limit, "limit", 5000, "try at most so many worlds")
 	cmd.Flags().StringVar(&out, "out", "", "write the trace to this file (default: FILE with -small)")
 	return cmd
+}
+
+// choiceOf says which choice a decision is about.
+func choiceOf(d sim.Decision) string {
+	said := d.Label
+	if d.About != "" {
+		said += " of " + d.About
+	}
+	said += fmt.Sprintf(" (the %s", ordinal(d.Number))
+	if d.Phase > 0 {
+		said += fmt.Sprintf(" in phase %d", d.Phase)
+	}
+	return said + ")"
 }
 
 func ordinal(n int) string {

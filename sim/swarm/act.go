@@ -174,9 +174,18 @@ func is[M actor.Message](msg actor.Message) bool {
 // cooldown is short, and once in a while much shorter than anything else.
 func (w *World) cooldown() time.Duration {
 	if w.Once("tiny cooldown", 2) {
-		return 1 + w.upTo("cooldown", 20*time.Microsecond)
+		return w.tiny()
 	}
 	return w.upTo("cooldown", lease)
+}
+
+func (w *World) tiny() time.Duration { return 1 + w.upTo("cooldown", 20*time.Microsecond) }
+
+// blink steps down, and contends again at once: before its session knows what it has won.
+func (w *World) blink(cl *sim.Client, name string) {
+	if e := cl.Elections[name]; e != nil {
+		w.await("StepDown of "+name, cl, e.StepDown(w.tiny()))
+	}
 }
 
 func (w *World) stepDown(cl *sim.Client, name string) {

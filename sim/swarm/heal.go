@@ -14,6 +14,7 @@ import (
 // heal ends all faults, and looks at what must come true then. It ends early in a
 // world that has failed.
 func (w *World) heal() {
+	w.NextPhase()
 	w.calm()
 	for _, check := range []func(){
 		w.callsComeBack, w.startAnew, w.sessionsOpen, w.namesAreLed, w.schedulesGoOn, w.callsComeBack, w.nothingIsLeftBehind, w.aRenewalIsDropped, w.callsAreFew,
@@ -22,6 +23,7 @@ func (w *World) heal() {
 		if check(); w.Err() != nil {
 			return
 		}
+		w.NextPhase()
 	}
 }
 
@@ -216,9 +218,12 @@ func (w *World) aCooldownCountsFromTheStepDown() {
 	}
 	e := leader.Elections[name]
 	stepDown := func(cooldown, limit time.Duration, i sim.Invariant) bool {
-		token := e.Term().Token()
-		e.StepDown(cooldown)
-		return w.within(limit, func() bool { return e.Leads() && e.Term().Token() > token }, i,
+		token, asked := e.Term().Token(), w.Now()
+		if !w.within(w.limit(), e.StepDown(cooldown).Done, sim.CallsComeBack, "StepDown of %q on %s does not come back", name, leader) {
+			return false
+		}
+		left := max(0, limit-w.Now().Sub(asked))
+		return w.within(left, func() bool { return e.Leads() && e.Term().Token() > token }, i,
 			"%v after it stepped down for %v, %s does not lead %q", limit, cooldown, leader, name)
 	}
 	// Whatever its task is like, that of the next term behaves.

@@ -7,8 +7,10 @@ package swarm
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/backend/memory"
 	"github.com/simba-go/simba/session"
 	"github.com/simba-go/simba/sim"
@@ -30,6 +32,7 @@ type World struct {
 	outage   bool            // of the backend
 	durable  map[string]bool // names with a durable schedule
 	wakes    bool            // whoever waits for a name is told when it becomes free
+	sluggish bool            // elections are, and the network is not
 }
 
 // faults are the classes of them that this world has. That a class is there changes
@@ -87,11 +90,13 @@ func Tell(c sim.Chooser, f func(sim.Entry)) *World {
 		}
 	}
 	w.sets = [][]string{{"x"}, {"x", "y"}, {"y", "z"}, {"x", "z"}}
-	switch w.Choose("lag", 4) {
+	switch w.Choose("lag", 5) {
 	case 2:
-		w.Lag = func() time.Duration { return w.lag(50, 100*time.Millisecond) }
+		w.Lag = func(actor.Ref) time.Duration { return w.lag(50, 100*time.Millisecond) }
 	case 3:
-		w.Lag = func() time.Duration { return w.lag(4, 200*time.Microsecond) }
+		w.Lag = func(actor.Ref) time.Duration { return w.lag(4, 200*time.Microsecond) }
+	case 4:
+		w.Lag, w.sluggish = w.sluggishly, true
 	}
 	w.drawFaults()
 	w.drawNet()
@@ -131,10 +136,22 @@ func (w *World) drawNet() {
 		heavy := sim.Pareto(5*time.Millisecond, 1.2)
 		weather.Delay = func(u float64) time.Duration { return min(heavy(u), stall) }
 	}
+	if w.sluggish {
+		weather.Delay = nil
+	}
 	weather.Stall = sim.Uniform(0, stall)
 	weather.Late = w.odds("late messages", 10)
 	weather.Lose = w.odds("lost messages", 10)
 	weather.Double = w.odds("doubled messages", 5)
+}
+
+// sluggishly is the lag of a world in which elections may take longer to hear of
+// something than the store to answer.
+func (w *World) sluggishly(to actor.Ref) time.Duration {
+	if strings.Contains(to.String(), "/election ") {
+		return w.lag(3, 20*time.Millisecond)
+	}
+	return w.lag(2, 200*time.Microsecond)
 }
 
 // lag is how long an actor's step has to wait: hardly, and once in odds times for as
@@ -220,6 +237,7 @@ func (w *World) rate() float64 {
 // [*sim.Violation].
 func (w *World) Run() error {
 	for range w.actions {
+		w.NextPhase()
 		w.RunFor(w.lasting("calm", 1500*time.Millisecond))
 		if w.Err() != nil {
 			return w.Err()

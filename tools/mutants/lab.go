@@ -68,7 +68,7 @@ func (l *lab) chase(ctx context.Context, m mutant, r *result) error {
 	if l.shrink <= 0 {
 		return nil
 	}
-	output, _ = l.run(ctx, binary, "^TestWorld$", fmt.Sprintf("-rapid.checks=%d", l.seeds),
+	output, _ = l.run(ctx, binary, "^TestWorld$", fmt.Sprintf("-rapid.checks=%d", l.seeds), "-rapid.seed=1", // the same worlds each time
 		fmt.Sprintf("-rapid.shrinktime=%v", l.shrink), "-rapid.nofailfile")
 	r.Shrunk = shrinkVerdict(output)
 	return nil

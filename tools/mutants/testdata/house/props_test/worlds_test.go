@@ -11,6 +11,7 @@ import (
 var (
 	seeds  = flag.Int("seeds", 10, "")
 	checks = flag.Int("rapid.checks", 10, "")
+	_      = flag.Uint64("rapid.seed", 0, "")
 	_      = flag.Duration("rapid.shrinktime", 0, "")
 	_      = flag.Bool("rapid.nofailfile", false, "")
 )
