@@ -20,7 +20,7 @@ func shrinkCommand() *cobra.Command {
 		Long: `Looks for fewer and smaller decisions that break the same rule as those of a trace,
 and writes them to a trace of their own. A decision that is left out becomes calm:
 the message is not lost, the process is not paused.`,
-		Args: cobra.ExactArgs(1),
+		Args: oneTrace,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit <= 0 {
 				return fmt.Errorf("--limit is %d; it must be above zero", limit)
