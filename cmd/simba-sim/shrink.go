@@ -37,7 +37,7 @@ the message is not lost, the process is not paused.`,
 				return fmt.Errorf("the world of %s breaks no rule, so there is nothing to look for", args[0])
 			}
 			if out == "" {
-				out = strings.TrimSuffix(args[0], ".json") + "-small.json"
+				out = shrunken(args[0])
 			}
 			p := newProgress(cmd.ErrOrStderr())
 			same, tried := sameFailure(first.err), 0
@@ -97,3 +97,6 @@ func ordinal(n int) string {
 	}
 	return fmt.Sprint(n, suffix)
 }
+
+// shrunken is where the smaller trace goes.
+func shrunken(path string) string { return strings.TrimSuffix(path, ".json") + "-small.json" }

@@ -147,14 +147,14 @@ func (l *lived) verdict(w io.Writer) {
 func (l *lived) harmless() string {
 	var broken []string
 	for _, i := range sim.Invariants() {
-		if n := l.Monitor.Tolerated[i.Number]; n > 0 {
-			broken = append(broken, fmt.Sprintf("invariant %d, %q, %d times", i.Number, i.Name, n))
+		if l.Monitor.Tolerated[i.Number] > 0 {
+			broken = append(broken, fmt.Sprintf("invariant %d, %q", i.Number, i.Name))
 		}
 	}
 	if broken == nil {
 		return "Nothing was broken"
 	}
-	return "Broken, as the scenario expects: " + strings.Join(broken, "; ")
+	return "Broken, as the scenario expects: " + strings.Join(broken, ", and ")
 }
 
 // broken makes a world's failure an error of the command.
