@@ -133,7 +133,14 @@ func newMonitor(t *rapid.T, reached map[string]int) *monitor {
 		d0:      make(map[*term.Term]actor.Instant), invalid: make(map[*term.Term]bool),
 		elected: make(map[uint64]int), revoked: make(map[uint64]int),
 	}
-	m.world.OnReport = func(_ actor.Ref, err error) { t.Fatalf("reported: %v", err) }
+	m.world.OnReport = func(_ actor.Ref, err error) {
+		// Players draw within actors, so what rapid panics with to end a run ends up here.
+		if p := (*actor.PanicError)(nil); errors.As(err, &p) {
+			t.Logf("%v\n%s", err, p.Stack)
+			panic(p.Value)
+		}
+		t.Fatalf("reported: %v", err)
+	}
 	m.node = m.world.NewNode("n", time.Hour, 1)
 	m.session.clock = m.node
 	network := inOrder(t, m.world.Now, rapid.SampledFrom([]time.Duration{0, 300 * time.Millisecond}).Draw(t, "slowest"))

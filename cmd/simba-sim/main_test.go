@@ -123,6 +123,18 @@ func TestRunStories(t *testing.T) {
 	}
 }
 
+// TestExpectedViolations: a world in which two led at once is not told of as sound.
+func TestExpectedViolations(t *testing.T) {
+	told := must(t, "run", "the clock that is too slow")
+	const want = "\nBroken, as the scenario expects: invariant 1, \"one valid term\", and invariant 2, \"deadline before expiry\".\n"
+	if !strings.Contains(told, want) {
+		t.Errorf("it does not tell %q:\n%s", want, told)
+	}
+	if strings.Contains(told, "Nothing was broken") {
+		t.Error("it tells that nothing was broken")
+	}
+}
+
 func TestReport(t *testing.T) {
 	folder := t.TempDir()
 	file, page := filepath.Join(folder, "world.json"), filepath.Join(folder, "world.html")
@@ -235,7 +247,8 @@ func TestMistakes(t *testing.T) {
 		"run --out no/such/folder.json": "the trace could not be written",
 		"live":                          `unknown command "live"`,
 		"run --sed 4":                   "unknown flag: --sed",
-		"replay":                        "accepts 1 arg(s), received 0",
+		"replay":                        "there are 0 traces; write: simba-sim replay FILE",
+		"shrink a.json b.json":          "there are 2 traces; write: simba-sim shrink FILE",
 		"shrink --limit 0 calm.json":    "--limit is 0; it must be above zero",
 		"shrink --limit -1 calm.json":   "--limit is -1",
 		"shrink calm.json":              "breaks no rule",

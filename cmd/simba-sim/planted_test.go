@@ -92,7 +92,7 @@ func TestPlantedBug(t *testing.T) {
 		t.Fatalf("the sweep ends with\n%s\nand tells\n%s", errs, out)
 	}
 	commands := advice.FindAllStringSubmatch(out, -1)
-	if len(commands) != 3 {
+	if len(commands) != 4 {
 		t.Fatalf("the sweep advises %q", commands)
 	}
 	files, err := filepath.Glob(filepath.Join(p.folder, "violation-*.json"))
@@ -109,10 +109,11 @@ func TestPlantedBug(t *testing.T) {
 		t.Fatalf("the sweep tells\n%s", out)
 	}
 
-	// run, shrink and report, as it says.
+	// run, shrink, replay and report, as it says.
 	again, _ := p.run(exitViolation, strings.Fields(commands[0][1])...)
 	shrunk, _ := p.run(0, strings.Fields(commands[1][1])...)
-	p.run(0, strings.Fields(commands[2][1])...)
+	told, _ := p.run(exitViolation, strings.Fields(commands[2][1])...)
+	p.run(0, strings.Fields(commands[3][1])...)
 	replayed, _ := p.run(exitViolation, "replay", file)
 	for what, told := range map[string]string{"run": again, "replay": replayed} {
 		if got := ending.FindStringSubmatch(told); got == nil || got[2] != endings[2] || got[1] != endings[1] {
@@ -124,11 +125,10 @@ func TestPlantedBug(t *testing.T) {
 		t.Errorf("shrunk from %d decisions to %d, which break invariant %d:\n%s", len(found.Decisions), len(small.Decisions), small.Invariant, shrunk)
 	}
 	t.Logf("shrunk from %d decisions to %v", len(found.Decisions), small.Decisions)
-	told, _ := p.run(exitViolation, "replay", strings.TrimSuffix(file, ".json")+"-small.json")
 	if got := ending.FindStringSubmatch(told); got == nil || got[1] != endings[1] {
 		t.Errorf("what was shrunk ends with %q", got)
 	}
-	page, err := os.ReadFile(filepath.Join(p.folder, strings.TrimSuffix(file, ".json")+".html"))
+	page, err := os.ReadFile(filepath.Join(p.folder, strings.TrimSuffix(file, ".json")+"-small.html"))
 	if err != nil || !strings.Contains(string(page), sim.DeadlineFirst.Name) {
 		t.Errorf("the page has %d bytes, and does not say what was broken: %v", len(page), err)
 	}

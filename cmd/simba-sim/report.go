@@ -20,7 +20,7 @@ func reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report FILE",
 		Short: "Write the timeline of a trace's world as a page for a browser",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneTrace,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, p, err := load(args[0])
 			if err != nil {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/simba-go/simba/cmd/simba-sim/internal/experiment"
@@ -19,6 +21,14 @@ const rootExamples = `  simba-sim run --seed 42
   simba-sim shrink violation-42.json
   simba-sim report violation-42.json
   simba-sim experiment drift --out figures`
+
+// oneTrace refuses a command line that does not name one trace.
+func oneTrace(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("there are %d traces; write: simba-sim %s, with a trace that `simba-sim sweep` or `simba-sim run --out` has written", len(args), cmd.Use)
+	}
+	return nil
+}
 
 // root returns the whole command line.
 func root() *cobra.Command {

@@ -79,7 +79,7 @@ func replayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay FILE",
 		Short: "Make the world of a trace happen again",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneTrace,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, p, err := load(args[0])
 			if err != nil {

@@ -20,7 +20,7 @@ func shrinkCommand() *cobra.Command {
 		Long: `Looks for fewer and smaller decisions that break the same rule as those of a trace,
 and writes them to a trace of their own. A decision that is left out becomes calm:
 the message is not lost, the process is not paused.`,
-		Args: cobra.ExactArgs(1),
+		Args: oneTrace,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if limit <= 0 {
 				return fmt.Errorf("--limit is %d; it must be above zero", limit)
@@ -37,7 +37,7 @@ the message is not lost, the process is not paused.`,
 				return fmt.Errorf("the world of %s breaks no rule, so there is nothing to look for", args[0])
 			}
 			if out == "" {
-				out = strings.TrimSuffix(args[0], ".json") + "-small.json"
+				out = shrunken(args[0])
 			}
 			p := newProgress(cmd.ErrOrStderr())
 			same, tried := sameFailure(first.err), 0
@@ -97,3 +97,6 @@ func ordinal(n int) string {
 	}
 	return fmt.Sprint(n, suffix)
 }
+
+// shrunken is where the smaller trace goes.
+func shrunken(path string) string { return strings.TrimSuffix(path, ".json") + "-small.json" }

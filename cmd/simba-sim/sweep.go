@@ -157,10 +157,11 @@ func (r result) tell(w io.Writer, l *lived, path string) {
 	}
 	l.verdict(w)
 	fmt.Fprintf(w, `
-To see it again, make it smaller, and look at its timeline in a browser:
+To see it again, make it smaller, and look at what is left, in lines and in a browser:
   go run ./cmd/simba-sim run --seed %d --messages
   go run ./cmd/simba-sim shrink %s
-  go run ./cmd/simba-sim report %s
+  go run ./cmd/simba-sim replay %s --messages
+  go run ./cmd/simba-sim report %[3]s
 
-`, r.Failure.Seed, path, path)
+`, r.Failure.Seed, path, shrunken(path))
 }

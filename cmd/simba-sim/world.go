@@ -136,10 +136,25 @@ func (l *lived) verdict(w io.Writer) {
 	case l.err != nil:
 		fmt.Fprintf(w, "\nBroken: %v\n", l.err)
 	default:
-		fmt.Fprintf(w, "\nNothing was broken.")
+		fmt.Fprintf(w, "\n%s.", l.harmless())
 	}
 	fmt.Fprintf(w, "\n%v of virtual time, %d events, %d decisions, hash %016x.\n",
 		time.Duration(l.Now()).Round(time.Millisecond), l.Steps(), len(l.decisions), l.Hash())
+}
+
+// harmless is how a world ended that came as expected. A scenario may expect that rules are
+// broken: that is not nothing.
+func (l *lived) harmless() string {
+	var broken []string
+	for _, i := range sim.Invariants() {
+		if l.Monitor.Tolerated[i.Number] > 0 {
+			broken = append(broken, fmt.Sprintf("invariant %d, %q", i.Number, i.Name))
+		}
+	}
+	if broken == nil {
+		return "Nothing was broken"
+	}
+	return "Broken, as the scenario expects: " + strings.Join(broken, ", and ")
 }
 
 // broken makes a world's failure an error of the command.

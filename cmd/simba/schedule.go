@@ -104,6 +104,8 @@ func (f *scheduleFlags) when() (when simba.When, opts []simba.ScheduleOption, er
 		return when, nil, usagef("--tz is missing; give the time zone of --cron, such as Europe/Berlin or UTC")
 	case given("tz") && !given("cron"):
 		return when, nil, usagef("--tz is for --cron; leave it out with %s", ways[0])
+	case f.durable && given("every"):
+		return when, nil, usagef("--durable is for --rate and --cron; --every goes by the end of the last run, and has no times to keep")
 	}
 	switch ways[0] {
 	case "--every":

@@ -74,7 +74,7 @@ func TestMistakes(t *testing.T) {
 		{"schedule x --cron @daily --tz Mars/Olympus -- true", 64, `--tz: "Mars/Olympus" is not known here; name one ...`},
 		{"schedule x --cron 0_3 --tz UTC -- true", 64, `--cron: "0_3" has 1 fields instead of 5; write minute, hour, ...`},
 		{"schedule x --every 1s --backend sqlite:/no/such/folder/x -- no-such-command", 127, `command "no-such-command" not found in PATH: ...`},
-		{"schedule x --every 1s --durable -- true", 64, `--durable: Every has none, for it goes by the end of the last run; use Rate or Cron`},
+		{"schedule x --every 1s --durable -- true", 64, `--durable is for --rate and --cron; --every goes by the end of the last run, and has no times to keep`},
 		{"schedule x --backend memory: -- true", 64, `nothing says when CMD runs; ...`},
 
 		{"status --lease 5", 64, `--lease: "5" is not a duration; write ...`},

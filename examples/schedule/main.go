@@ -88,7 +88,7 @@ func tell(out *log.Logger) func(simba.Event) {
 		case observe.Revoked:
 			out.Printf("leads no more: %v", e.Reason)
 		case observe.TicksSkipped:
-			out.Printf("%d ticks were missed, and have one run with the next", e.Ticks)
+			out.Printf("ticks that were missed, and have one run with the next: %d", e.Ticks)
 		case observe.RunStarted:
 			out.Printf("run for %s", time.Unix(0, e.Tick).Format(time.RFC3339Nano))
 		case observe.NoteFailed:

@@ -39,7 +39,7 @@ function listRow(i, place) {
 	row.setAttribute('aria-setsize', listed.length);
 	row.setAttribute('aria-posinset', place + 1);
 	row.style.top = place * rowHeight + 'px';
-	row.append(part('time', '', stamp(e.at)), part('span', 'node', lanes[e.lane].node), part('span', 'kind', e.kind), part('span', 'text', e.text));
+	row.append(part('time', '', stamp(e.at)), part('span', 'node', route(e)), part('span', 'kind', e.kind), part('span', 'text', subject(e) + e.text));
 	row.addEventListener('click', () => choose(i));
 	return row;
 }

@@ -29,6 +29,9 @@ const isOrdinary = e => e.kind === 'message' && !isTrouble(e);
 const isMark = e => e.kind === 'callback' || e.kind === 'write' || e.point;
 const route = e => lanes[e.lane].node + (e.to >= 0 ? ' → ' + lanes[e.to].node : '');
 
+// subject is which lease an entry is about, as the command writes it.
+const subject = e => e.name ? e.name + (e.token ? '=' + e.token : '') + ': ' : '';
+
 // about says what an entry's text may not: what it is, and when and where exactly.
 function about(e) {
 	const parts = [clock(e.at), route(e), e.kind + (e.state ? ' ' + e.state : '')];
