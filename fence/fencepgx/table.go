@@ -26,16 +26,7 @@ func (t Table) inner() statement.Table {
 func (t Table) Schema() (string, error) { return t.inner().Schema() }
 
 // Create makes the table unless it is there.
-func (t Table) Create(ctx context.Context, db DB) error {
-	schema, err := t.Schema()
-	if err != nil {
-		return err
-	}
-	if _, err := db.Exec(ctx, schema); err != nil {
-		return fmt.Errorf("fence: the table of tokens could not be made: %w", err)
-	}
-	return nil
-}
+func (t Table) Create(ctx context.Context, db DB) error { return t.inner().Create(ctx, store{db}) }
 
 // Advance checks the token in a transaction, and keeps it as the highest one of the name. Names
 // are those that leases may have. Call it first: from then on until the transaction ends,
