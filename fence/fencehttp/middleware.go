@@ -31,6 +31,9 @@ type Guard interface {
 //
 //	{"error": "stale", "message": "...", "name": "billing", "token": 41, "highest": 42}
 //
+// If the guard fails when the request has been served, as one may that commits then, the
+// connection is cut: the client shall take the outcome for unknown.
+//
 // Tokens are believed: whoever may send requests can shut everybody out with a high one. Put
 // Middleware behind what checks who is asking. A *fence.Guard forgets when the server
 // restarts, and other servers have their own: where that matters, guard the resource behind.
@@ -42,13 +45,18 @@ func Middleware(guard Guard, names ...string) func(http.Handler) http.Handler {
 			if err == nil && !slices.Contains(names, name) {
 				err = fmt.Errorf("%w: what is here is not guarded by the lease %q, but by %q", errHeader, name, names)
 			}
+			served := false
 			if err == nil {
 				err = guard.Do(r.Context(), name, token, func(ctx context.Context) error {
+					served = true
 					next.ServeHTTP(w, r.WithContext(ctx))
 					return nil
 				})
 			}
-			if err != nil {
+			switch {
+			case err != nil && served:
+				panic(http.ErrAbortHandler) // what was answered may not count, and a refusal would be no more true
+			case err != nil:
 				refuse(w, name, token, err)
 			}
 		})
