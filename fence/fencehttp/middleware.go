@@ -21,7 +21,9 @@ type Guard interface {
 
 // Middleware guards handlers by the token of the lease with one of the names. A request runs
 // while the guard holds its token: it starts when all requests under lower tokens have been
-// served, and those of the same token run at the same time.
+// served, and those of the same token run at the same time. A request is served when its
+// handler has returned, so a handler must not leave work behind: http.TimeoutHandler, which
+// does, belongs around what Middleware returns and not within.
 //
 // A stale token is answered with 412 Precondition Failed, since the token is a condition that
 // comes in a header and does not hold; 409 Conflict would invite to resolve the conflict and
