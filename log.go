@@ -96,9 +96,9 @@ func (c *Client) logRun(e observe.RunEnded) {
 	}
 }
 
+// stackOf is that of a panic of the user's code. Other errors are not asked what they wrap: their methods may panic.
 func stackOf(err error) string {
-	var p *PanicError
-	if errors.As(err, &p) {
+	if p, ok := err.(*PanicError); ok {
 		return string(p.Stack)
 	}
 	return ""

@@ -123,6 +123,30 @@ func (h panicking) Handle(ctx context.Context, r slog.Record) error {
 }
 
 // What a lease that is shorter than asked for means is said once.
+// typed is an error that is often returned as a nil pointer by mistake.
+type typed struct{ err error }
+
+func (e *typed) Error() string { return e.err.Error() }
+func (e *typed) Unwrap() error { return e.err }
+
+// What a task returned is logged, whatever becomes of those who ask it what it is.
+func TestErrorThatPanicsIsLogged(t *testing.T) {
+	virtual(t, func(t *testing.T, w *world) {
+		var b book
+		p := w.start(simba.WithLogger(b.logger(slog.LevelDebug)))
+		fn := func(context.Context, *simba.Term) error { return (*typed)(nil) }
+		must(p.Run("led", fn))
+		must(p.Schedule("often", simba.Every(time.Minute), fn))
+		time.Sleep(time.Second)
+		p.Close(t.Context())
+		for _, want := range []string{"simba: a task returned", "simba: a run of a schedule failed"} {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("%q is not in\n%s", want, &b)
+			}
+		}
+	})
+}
+
 func TestShortenedLeaseIsLoggedOnce(t *testing.T) {
 	virtual(t, func(t *testing.T, w *world) {
 		w.store = memory.New(memory.WithClock(w.clock), memory.WithModel(memory.NewModel(memory.Config{MaxLease: 6 * time.Second})))

@@ -72,13 +72,14 @@ type ScheduleOption func(*scheduleOptions)
 
 type scheduleOptions = schedule.Options
 
-// InitialDelay leaves out ticks in the first d of each term; by default there is no
-// delay. It must not be negative.
+// InitialDelay leaves out ticks in the first d of each term, or with [Durable] makes up
+// for them when it is over; by default there is no delay. It must not be negative, nor
+// above a hundred years.
 func InitialDelay(d time.Duration) ScheduleOption { return func(o *scheduleOptions) { o.Delay = d } }
 
 // Jitter delays each run by a random time below d, so that not all schedules of the
 // world run at the full hour. With [Rate] it must be below the interval, whose rhythm
-// stays. It must not be negative.
+// stays. It must not be negative, nor above a hundred years.
 func Jitter(d time.Duration) ScheduleOption { return func(o *scheduleOptions) { o.Jitter = d } }
 
 // Durable notes each tick at the store, under the leader's token, before its run

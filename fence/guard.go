@@ -56,7 +56,8 @@ func (g *Guard) Highest(name string) uint64 {
 // must not, use a mutex in fn.
 //
 // ctx bounds the wait and is handed to fn. When it is done before fn could start, fn does
-// not run, and the error matches the cause of ctx.
+// not run, and the error matches the cause of ctx. What fn leaves behind on other
+// goroutines is not guarded.
 //
 // fn must not call Do for the same name with a higher token: it would wait for itself.
 func (g *Guard) Do(ctx context.Context, name string, token uint64, fn func(ctx context.Context) error) error {

@@ -2,7 +2,6 @@ package schedule
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -36,8 +35,12 @@ func newCalendar(line, zone string) (*calendar, []*Error) {
 	if problem != "" {
 		refuse(FieldCron, "%s", problem)
 	}
-	if zone == "" {
+	switch zone {
+	case "":
 		refuse(FieldZone, `it is empty; name one, such as "Europe/Berlin" or "UTC"`)
+		return nil, broken
+	case "Local", "localtime":
+		refuse(FieldZone, `%q is that of the machine, and the next leader may have another one; name it, such as "Europe/Berlin" or "UTC"`, zone)
 		return nil, broken
 	}
 	loc, err := time.LoadLocation(zone)
@@ -69,8 +72,13 @@ func parse(line string) (*lib.SpecSchedule, string) {
 		return nil, fmt.Sprintf("%q has %d fields instead of 5; %s", line, len(fields), right)
 	}
 	for _, f := range fields {
-		if slices.Contains(strings.Split(f, ","), "") {
-			return nil, fmt.Sprintf("%q has a comma too many in %q", line, f)
+		for part := range strings.SplitSeq(f, ",") {
+			switch {
+			case part == "":
+				return nil, fmt.Sprintf("%q has a comma too many in %q", line, f)
+			case strings.HasPrefix(part, "*-"), strings.HasPrefix(part, "?-"): // which the library takes for all
+				return nil, fmt.Sprintf("%q has a range from an asterisk in %q; write a number before the -", line, f)
+			}
 		}
 	}
 	parsed, err := parser.Parse(line)

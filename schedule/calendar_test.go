@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -197,6 +198,12 @@ func TestPlanErrors(t *testing.T) {
 		{"31 April", Cron("0 0 31 4,6,9,11 *", "UTC"), 0, 0, false, []string{"never comes"}},
 		{"a zone that is not known", Cron("0 3 * * *", "Europe/Bärlin"), 0, 0, false, []string{`time zone: "Europe/Bärlin" is not known here`}},
 		{"a durable Every", Every(1), 0, 0, true, []string{"durability: Every has none"}},
+		{"the zone of the machine", Cron("0 3 * * *", "Local"), 0, 0, false, []string{`time zone: "Local" is that of the machine`}},
+		{"its other name", Cron("0 3 * * *", "localtime"), 0, 0, false, []string{`time zone: "localtime" is that of the machine`}},
+		{"a range from an asterisk", Cron("*-5 3 * * *", "UTC"), 0, 0, false, []string{`cron line: "*-5 3 * * *" has a range from an asterisk in "*-5"`}},
+		{"another, in a list", Cron("0 3 * * 1,?-5/2", "UTC"), 0, 0, false, []string{`has a range from an asterisk in "1,?-5/2"`}},
+		{"a delay and jitter of centuries", Cron("0 3 * * *", "UTC"), math.MaxInt64, math.MaxInt64, false,
+			[]string{"initial delay: it is 2562047h47m16.854775807s; it must be at most 876000h", "jitter: it is 2562047h47m16.854775807s; it must be at most 876000h"}},
 		{"a path", Cron("0 3 * * *", "../etc/passwd"), 0, 0, false, []string{`time zone: "../etc/passwd" is not known`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -60,6 +60,9 @@ func (s *schedule) write(ctx actor.Context, m Moment) {
 	s.ask(ctx, backend.NoteRequest{Note: backend.Note{Version: s.notes.version, Text: fmt.Sprintf("%s%d", notePrefix, int64(m))}})
 }
 
+// tooNew is a version after which there is none; see [backend.Note].
+const tooNew = 1<<53 - 1
+
 // notePrefix is how the note of a schedule begins. A moment follows.
 const notePrefix = "tick "
 
@@ -119,9 +122,12 @@ func (s *schedule) noted(ctx actor.Context, m *backend.NoteAnswer) {
 
 // compare takes what is kept for known, and returns an error if a note was to be kept
 // and another one is. As nobody else writes under this term, somebody has changed it by
-// hand; the next call is for a newer one.
+// hand; the next call is for a newer one, unless there is none: then nothing runs.
 func (s *schedule) compare(kept backend.Note) error {
 	n := &s.notes
+	if kept.Version >= tooNew {
+		return fmt.Errorf("simba: the backend keeps the note %q of version %d, which must be below %d; delete it, or set its version to 1", kept.Text, kept.Version, uint64(tooNew))
+	}
 	n.version = max(n.version, kept.Version)
 	if wanted := &n.request.Note; wanted.Version > 0 && kept != *wanted {
 		n.version++

@@ -3,6 +3,7 @@ package schedule_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -349,4 +350,22 @@ func TestNoteOfSomebodyElse(t *testing.T) {
 	r.wantNote(b, minute-time.Nanosecond)
 	r.sleep(time.Hour)
 	r.wantStarts(time.Hour)
+}
+
+// TestNoteOfAnImpossibleVersion has no note after it, so nothing runs: it would run again.
+func TestNoteOfAnImpossibleVersion(t *testing.T) {
+	for _, version := range []uint64{math.MaxUint64, 1<<53 - 1} {
+		r, b := newDurable(t, schedule.Cron("0 * * * *", "UTC"), 0)
+		b.note = backend.Note{Version: version, Text: at(0)}
+		r.sleep(minute)
+		r.lead(100 * time.Hour)
+		r.sleep(2 * time.Hour)
+		r.wantStarts()
+		if v := r.view.Load(); v.LastErr == nil || !strings.Contains(v.LastErr.Error(), fmt.Sprint(version)) {
+			t.Errorf("the error is %v", v.LastErr)
+		}
+		b.note.Version = 7 // put right
+		r.sleep(minute)
+		r.wantStarts(2*time.Hour + minute + second)
+	}
 }

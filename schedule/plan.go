@@ -23,6 +23,9 @@ type Options struct {
 	Durable bool
 }
 
+// longest is how long delay and jitter are at most: a hundred years, so that no moment overflows.
+const longest = 100 * 365 * 24 * time.Hour
+
 // NewPlan checks everything, and returns an error that holds an [*Error] for each
 // field that is wrong.
 func NewPlan(name string, w When, o Options) (*Plan, error) {
@@ -41,12 +44,17 @@ func NewPlan(name string, w When, o Options) (*Plan, error) {
 	default:
 		refuse(FieldWhen, "nothing says when it runs; use Every, Rate or Cron")
 	}
-	if o.Delay < 0 {
+	switch {
+	case o.Delay < 0:
 		refuse(FieldDelay, "it is %v; it must not be negative", o.Delay)
+	case o.Delay > longest:
+		refuse(FieldDelay, "it is %v; it must be at most %.0fh", o.Delay, longest.Hours())
 	}
 	switch {
 	case o.Jitter < 0:
 		refuse(FieldJitter, "it is %v; it must not be negative", o.Jitter)
+	case o.Jitter > longest:
+		refuse(FieldJitter, "it is %v; it must be at most %.0fh", o.Jitter, longest.Hours())
 	case w.kind == rate && w.interval > 0 && o.Jitter >= w.interval:
 		refuse(FieldJitter, "it is %v; it must be below the interval of %v", o.Jitter, w.interval)
 	}

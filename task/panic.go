@@ -10,7 +10,7 @@ import (
 // and the Stack.
 type PanicError struct {
 	Name  string // of the election
-	What  string // OnElected, OnRevoked or task
+	What  string // OnElected, OnRevoked, task or executor
 	Value any
 	Stack []byte
 }

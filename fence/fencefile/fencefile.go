@@ -30,8 +30,10 @@ var ErrContent = errors.New("the file holds no token")
 //
 // Beside a file "f" there are "f.fence" with the highest token, which must not be deleted as
 // long as there may be an owner of an old one, and "f.fence.lock", which must not be
-// deleted while anybody writes. Only their owner can read and write them, so all writers must run
-// as one user, and name the file by the same path: a link is another name.
+// deleted while anybody writes. Only their owner can read and write them, so all writers must
+// run as one user, and name the file by the same path: a link is another name, and WriteFile
+// replaces the link. "f.fence.new" and "f.fence.data" are there for a moment, before they
+// become "f.fence" and "f".
 type Guard struct{ path string }
 
 // New returns the guard of the file with the path.
@@ -99,7 +101,7 @@ func (g *Guard) Do(ctx context.Context, token uint64, fn func(ctx context.Contex
 // survive a crash of the machine.
 func (g *Guard) WriteFile(ctx context.Context, token uint64, data []byte, perm fs.FileMode) error {
 	return g.Do(ctx, token, func(context.Context) error {
-		renamed, err := replace(g.path, data, perm)
+		renamed, err := replace(g.path, g.mark()+".data", data, perm)
 		switch {
 		case err == nil:
 			return nil
@@ -137,7 +139,7 @@ func (g *Guard) raise(token uint64) error {
 	if err := fence.Compare(g.path, token, highest, math.MaxUint64); err != nil || token == highest {
 		return err
 	}
-	if _, err := replace(g.mark(), format(token), 0o600); err != nil {
+	if _, err := replace(g.mark(), g.mark()+".new", format(token), 0o600); err != nil {
 		return fmt.Errorf("fence: %q was not touched, since the token %d could not be kept: %w", g.path, token, err)
 	}
 	return nil

@@ -129,7 +129,7 @@ func TestBadContent(t *testing.T) {
 
 // What cannot be written leaves everything as it was.
 func TestUnwritable(t *testing.T) {
-	for name, block := range map[string]string{"the token": ".fence.new", "the file": ".new"} {
+	for name, block := range map[string]string{"the token": ".fence.new", "the file": ".fence.data"} {
 		t.Run(name, func(t *testing.T) {
 			g := New(filepath.Join(t.TempDir(), "f"))
 			if err := g.WriteFile(t.Context(), 5, []byte("old"), 0o600); err != nil {
@@ -161,7 +161,7 @@ func TestUnwritable(t *testing.T) {
 // What a crash left half-written is not in the way.
 func TestLeftovers(t *testing.T) {
 	g := New(filepath.Join(t.TempDir(), "f"))
-	for _, temp := range []string{g.path + ".new", g.mark() + ".new"} {
+	for _, temp := range []string{g.mark() + ".data", g.mark() + ".new"} {
 		if err := os.WriteFile(temp, []byte("hal"), 0o400); err != nil {
 			t.Fatal(err)
 		}
@@ -170,6 +170,20 @@ func TestLeftovers(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	expectFolder(t, filepath.Dir(g.path), "f", "f.fence", "f.fence.lock")
+}
+
+// Files of others beside the guarded one are theirs, whatever they are called.
+func TestNeighbours(t *testing.T) {
+	g := New(filepath.Join(t.TempDir(), "f"))
+	for _, neighbour := range []string{".new", ".tmp", ".lock", "~"} {
+		if err := os.WriteFile(g.path+neighbour, []byte("mine"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.WriteFile(t.Context(), 5, []byte("a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	expectFolder(t, filepath.Dir(g.path), "f", "f.fence", "f.fence.lock", "f.lock", "f.new", "f.tmp", "f~")
 }
 
 // What fn returns is what Do returns, and the token stays.

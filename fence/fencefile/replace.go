@@ -7,10 +7,9 @@ import (
 	"path/filepath"
 )
 
-// replace replaces a file as a whole, for who has the lock. After an error the file is as it was,
-// unless it was renamed: then it is new, but maybe not for good.
-func replace(path string, data []byte, perm fs.FileMode) (renamed bool, err error) {
-	temp := path + ".new"
+// replace replaces a file as a whole, for who has the lock, by one that is written beside it first. After an
+// error the file is as it was, unless it was renamed: then it is new, but maybe not for good.
+func replace(path, temp string, data []byte, perm fs.FileMode) (renamed bool, err error) {
 	// One may be left from a crash.
 	if err := os.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err

@@ -206,6 +206,7 @@ func TestNothingIsSentWithoutAToken(t *testing.T) {
 		ctx context.Context
 		as  func(err error) bool
 	}{
+		"a nil term, as of an election that does not lead": {fencehttp.WithTerm(t.Context(), (*term)(nil)), func(err error) bool { return errors.Is(err, fencehttp.ErrNoTerm) }},
 		"no term":  {t.Context(), func(err error) bool { return errors.Is(err, fencehttp.ErrNoTerm) }},
 		"token 0":  {under(t, 0), func(err error) bool { return errors.Is(err, fence.ErrZero) }},
 		"bad name": {fencehttp.WithTerm(t.Context(), term{"a\r\nb", 7}), func(err error) bool { return errors.As(err, &bad) }},
@@ -267,6 +268,31 @@ func TestGuardThatFails(t *testing.T) {
 	fencehttp.Middleware(failing{}, "billing")(d).ServeHTTP(w, r)
 	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "the disk is full") || d.text != "" {
 		t.Errorf("got %d %s, and the document says %q", w.Code, w.Body, d.text)
+	}
+}
+
+// late is a guard that cannot commit.
+type late struct{}
+
+func (late) Do(ctx context.Context, _ string, _ uint64, fn func(context.Context) error) error {
+	return errors.Join(fn(ctx), errors.New("the commit failed"))
+}
+
+// What a handler has answered is not to be believed when its guard fails afterwards, and nothing else can be said any
+// more: the client must not take it for an answer.
+func TestGuardThatFailsAfterwards(t *testing.T) {
+	for name, handler := range map[string]http.HandlerFunc{
+		"with an answer":    func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "done") },
+		"without an answer": func(http.ResponseWriter, *http.Request) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(fencehttp.Middleware(late{}, "billing")(handler))
+			defer server.Close()
+			client := &http.Client{Transport: &fencehttp.Transport{Base: server.Client().Transport}}
+			if resp, err := put(under(t, 5), client, server.URL, ""); err == nil {
+				t.Errorf("got %v", resp)
+			}
+		})
 	}
 }
 

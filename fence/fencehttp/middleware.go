@@ -21,7 +21,9 @@ type Guard interface {
 
 // Middleware guards handlers by the token of the lease with one of the names. A request runs
 // while the guard holds its token: it starts when all requests under lower tokens have been
-// served, and those of the same token run at the same time.
+// served, and those of the same token run at the same time. A request is served when its
+// handler has returned, so a handler must not leave work behind: http.TimeoutHandler, which
+// does, belongs around what Middleware returns and not within.
 //
 // A stale token is answered with 412 Precondition Failed, since the token is a condition that
 // comes in a header and does not hold; 409 Conflict would invite to resolve the conflict and
@@ -30,6 +32,9 @@ type Guard interface {
 // whose guard fails, with 503. The body is JSON:
 //
 //	{"error": "stale", "message": "...", "name": "billing", "token": 41, "highest": 42}
+//
+// If the guard fails when the request has been served, as one may that commits then, the
+// connection is cut: the client shall take the outcome for unknown.
 //
 // Tokens are believed: whoever may send requests can shut everybody out with a high one. Put
 // Middleware behind what checks who is asking. A *fence.Guard forgets when the server
@@ -42,13 +47,18 @@ func Middleware(guard Guard, names ...string) func(http.Handler) http.Handler {
 			if err == nil && !slices.Contains(names, name) {
 				err = fmt.Errorf("%w: what is here is not guarded by the lease %q, but by %q", errHeader, name, names)
 			}
+			served := false
 			if err == nil {
 				err = guard.Do(r.Context(), name, token, func(ctx context.Context) error {
+					served = true
 					next.ServeHTTP(w, r.WithContext(ctx))
 					return nil
 				})
 			}
-			if err != nil {
+			switch {
+			case err != nil && served:
+				panic(http.ErrAbortHandler) // what was answered may not count, and a refusal would be no more true
+			case err != nil:
 				refuse(w, name, token, err)
 			}
 		})

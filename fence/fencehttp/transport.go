@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strconv"
 
 	"github.com/simba-go/simba/backend"
@@ -68,7 +69,7 @@ func (t *Transport) fenced(req *http.Request) (*http.Request, error) {
 		find = FromContext
 	}
 	term := find(req.Context())
-	if term == nil {
+	if absent(term) {
 		return nil, fmt.Errorf("%w (%s %s)", ErrNoTerm, req.Method, req.URL.Redacted())
 	}
 	name, token := term.Name(), term.Token()
@@ -82,4 +83,10 @@ func (t *Transport) fenced(req *http.Request) (*http.Request, error) {
 	req.Header.Set(NameHeader, name)
 	req.Header.Set(TokenHeader, strconv.FormatUint(token, 10))
 	return req, nil
+}
+
+// absent reports whether there is no term: an election that does not lead has a nil pointer to one.
+func absent(t Term) bool {
+	v := reflect.ValueOf(t)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -197,6 +198,56 @@ func TestLostAnswers(t *testing.T) {
 		})
 	}
 	expect(t, db, 30, 3, 3)
+}
+
+// mute is a connection on which nothing arrives at the server any more.
+type mute struct {
+	net.Conn
+	lost *atomic.Bool
+}
+
+// Write loses what it should send.
+func (c mute) Write(b []byte) (int, error) {
+	if c.lost.Load() {
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
+}
+
+// A server that is out of reach does not hold up whoever has failed, although nobody bounds the rollback.
+func TestRollbackWithoutAServer(t *testing.T) {
+	pool(t)
+	var lost atomic.Bool
+	config, err := pgx.ParseConfig(postgres.For(t).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+		return mute{conn, &lost}, err
+	}
+	conn, err := pgx.ConnectConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	failed, done := errors.New("failed"), make(chan error, 1)
+	go func() {
+		done <- fencepgx.Table{}.Do(ctx, conn, "ledger", 3, func(pgx.Tx) error {
+			lost.Store(true)
+			return failed
+		})
+	}()
+	select {
+	case err := <-done:
+		if err != failed {
+			t.Errorf("got %v", err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("it still waits for the rollback")
+	}
 }
 
 // What is said of a commit: a transaction that failed was rolled back, and one that its user has ended is not known.

@@ -3,6 +3,7 @@ package fencepgx
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -26,16 +27,7 @@ func (t Table) inner() statement.Table {
 func (t Table) Schema() (string, error) { return t.inner().Schema() }
 
 // Create makes the table unless it is there.
-func (t Table) Create(ctx context.Context, db DB) error {
-	schema, err := t.Schema()
-	if err != nil {
-		return err
-	}
-	if _, err := db.Exec(ctx, schema); err != nil {
-		return fmt.Errorf("fence: the table of tokens could not be made: %w", err)
-	}
-	return nil
-}
+func (t Table) Create(ctx context.Context, db DB) error { return t.inner().Create(ctx, store{db}) }
 
 // Advance checks the token in a transaction, and keeps it as the highest one of the name. Names
 // are those that leases may have. Call it first: from then on until the transaction ends,
@@ -59,7 +51,7 @@ func (t Table) Do(ctx context.Context, db Beginner, name string, token uint64, f
 	if err != nil {
 		return fmt.Errorf("fence: %q under the token %d: no transaction could be begun: %w", name, token, err)
 	}
-	defer tx.Rollback(context.WithoutCancel(ctx)) // does nothing after the commit
+	defer rollback(ctx, tx) // does nothing after the commit
 	if err := t.Advance(ctx, tx, name, token); err != nil {
 		return err
 	}
@@ -67,4 +59,13 @@ func (t Table) Do(ctx context.Context, db Beginner, name string, token uint64, f
 		return err
 	}
 	return statement.Committed(store{}, name, token, tx.Commit(ctx))
+}
+
+// rollback is also for a ctx that is done. A server that does not answer loses the connection, and undoes all
+// by itself.
+func rollback(ctx context.Context, tx pgx.Tx) {
+	const patience = 2 * time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	tx.Rollback(ctx)
 }

@@ -11,7 +11,7 @@ import (
 //
 //	ALTER TABLE account ADD COLUMN token bigint NOT NULL DEFAULT 0
 //
-// The names stand in statements as they are here, plain or quoted. They are part of the
+// The names stand in statements as they are here, plain or quoted (in MySQL with backticks). They are part of the
 // program, and must not come from strangers.
 type Column struct {
 	// Dialect says which database it is.
@@ -32,7 +32,7 @@ func (c Column) inner() statement.Column { return statement.Column(c) }
 //
 //	err := column.Update(ctx, db, t.Token(), 42, "balance = ?", balance)
 //
-// The placeholders in set are those of the database; in PostgreSQL they begin at $1.
+// Each of args has its placeholder in set: $1 and so on in PostgreSQL, and elsewhere a plain ?.
 //
 // Nothing was written if the error matches [fence.ErrStale], or [fence.ErrNotFound] if there
 // is no such row. If it matches [fence.ErrUnknown], the database did not answer, or not

@@ -209,6 +209,35 @@ func TestColumnConcurrentWriters(t *testing.T) {
 	})
 }
 
+// A placeholder too many would write the guard's argument, the token, and an argument too many would choose another row.
+func TestColumnPlaceholders(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		refused := func(set string, args ...any) {
+			t.Helper()
+			err := accounts(w).Update(t.Context(), w.db, 1, 1, set, args...)
+			if err == nil || errors.Is(err, fence.ErrUnknown) || !strings.Contains(err.Error(), set) {
+				t.Errorf("%s with %d arguments: %v", set, len(args), err)
+			}
+		}
+		if w.dialect == fencesql.PostgreSQL {
+			refused("balance = $1")
+			refused("balance = $1 + $2", 50)
+			refused("balance = $0", 50)
+			refused("balance = $99999999999999999999", 50)
+		} else {
+			refused("balance = ?")
+			refused("balance = ? + ?", 50)
+			refused("balance = ?", 50, 2)
+			refused("balance = 50", 2)
+			refused("balance = $1", 50)
+			refused("balance = ?1", 50)
+			refused("balance = ? + $1", 50)
+		}
+		w.expect(t, 1, 100, 0)
+		w.expect(t, 2, 200, 0)
+	})
+}
+
 func TestColumnMistakes(t *testing.T) {
 	good := fencesql.Column{Dialect: fencesql.SQLite, Table: "account", Key: "id", Token: "token"}
 	for name, test := range map[string]struct {
@@ -226,6 +255,7 @@ func TestColumnMistakes(t *testing.T) {
 		"a comment":       {func(*fencesql.Column) {}, "a = 1 --", `"--"`},
 		"a long comment":  {func(*fencesql.Column) {}, "a = 1 /*", `"/*"`},
 		"two statements":  {func(*fencesql.Column) {}, "a = 1; DELETE", `";"`},
+		"a string as key": {func(c *fencesql.Column) { c.Dialect, c.Key = fencesql.MySQL, `"id"` }, "a = 1", "backticks"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := good

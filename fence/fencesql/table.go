@@ -26,14 +26,7 @@ func (t Table) Schema() (string, error) { return t.inner().Schema() }
 
 // Create makes the table unless it is there.
 func (t Table) Create(ctx context.Context, db DB) error {
-	schema, err := t.Schema()
-	if err != nil {
-		return err
-	}
-	if _, err := db.ExecContext(ctx, schema); err != nil {
-		return fmt.Errorf("fence: the table of tokens could not be made: %w", err)
-	}
-	return nil
+	return t.inner().Create(ctx, store{db, t.Dialect})
 }
 
 // Advance checks the token in a transaction, and keeps it as the highest one of the name. Names

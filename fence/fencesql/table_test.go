@@ -213,6 +213,25 @@ func TestTableTokensAndNames(t *testing.T) {
 	})
 }
 
+// Programs that start at the same time may all make the table.
+func TestTableCreatedAtTheSameTime(t *testing.T) {
+	everywhere(t, func(t *testing.T, w world) {
+		const rounds, programs = 5, 8
+		for range rounds {
+			w.exec(t, "DROP TABLE IF EXISTS simba_fence")
+			var all sync.WaitGroup
+			for range programs {
+				all.Go(func() {
+					if err := (fencesql.Table{Dialect: w.dialect}).Create(t.Context(), w.db); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+		}
+	})
+}
+
 func TestTableMistakes(t *testing.T) {
 	for want, table := range map[string]fencesql.Table{
 		"say which database": {},

@@ -3,6 +3,8 @@ package statement
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/simba-go/simba/fence"
@@ -21,7 +23,7 @@ func (c Column) check() error {
 		return err
 	}
 	for _, part := range []struct{ what, name string }{{"table", c.Table}, {"key column", c.Key}, {"token column", c.Token}} {
-		if err := checkIdentifier(part.what, part.name); err != nil {
+		if err := c.Dialect.checkIdentifier(part.what, part.name); err != nil {
 			return err
 		}
 	}
@@ -40,6 +42,9 @@ func (c Column) Statement(token uint64, key any, set string, args []any) (string
 		return "", nil, err
 	}
 	if err := checkSet(set); err != nil {
+		return "", nil, err
+	}
+	if err := c.Dialect.checkPlaceholders(set, len(args)); err != nil {
 		return "", nil, err
 	}
 	t := int64(token)
@@ -62,6 +67,27 @@ func checkSet(set string) error {
 	for _, bad := range []string{"--", "/*", ";"} {
 		if strings.Contains(set, bad) {
 			return fmt.Errorf("fence: %q contains %q; hand values over as arguments", set, bad)
+		}
+	}
+	return nil
+}
+
+// numbered are placeholders with a number. In SQLite, too, they count all arguments of the statement.
+var numbered = regexp.MustCompile(`[$?]([0-9]+)`)
+
+// checkPlaceholders refuses a set that does not take its own arguments and no other: one of the guard's would become
+// a value, or one of the caller's the key.
+func (d Dialect) checkPlaceholders(set string, args int) error {
+	found := numbered.FindAllStringSubmatch(set, -1)
+	if d != PostgreSQL {
+		if n := strings.Count(set, "?"); n != args || len(found) > 0 {
+			return fmt.Errorf("fence: %q must have a plain ? for each of its %d arguments, and none in texts; hand those over as arguments", set, args)
+		}
+		return nil
+	}
+	for _, mark := range found {
+		if n, err := strconv.Atoi(mark[1]); err != nil || n == 0 || n > args {
+			return fmt.Errorf("fence: %q has the placeholder %s, but %d arguments: there must be one for each, from $1, and none in texts", set, mark[0], args)
 		}
 	}
 	return nil

@@ -73,7 +73,10 @@ func CheckToken(name string, token uint64) error { return fence.Compare(name, to
 // identifier is a name as it stands in a statement: plain, or quoted as the database wants it.
 var identifier = regexp.MustCompile("^(?:[A-Za-z_][A-Za-z0-9_]*|\"[^\"\x00]+\"|`[^`\x00]+`)$")
 
-func checkIdentifier(what, name string) error {
+func (d Dialect) checkIdentifier(what, name string) error {
+	if d == MySQL && strings.Contains(name, `"`) { // a text there, and as a number 0
+		return fmt.Errorf("fence: the %s %q is a text in MySQL; quote it with backticks", what, name)
+	}
 	for part := range strings.SplitSeq(name, ".") {
 		if !identifier.MatchString(part) {
 			return fmt.Errorf("fence: the %s %q is no identifier; it must be plain (A-Z a-z 0-9 _, with dots in between), or quoted as in a statement", what, name)

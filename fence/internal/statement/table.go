@@ -27,7 +27,7 @@ func (t Table) check() error {
 	if err := t.Dialect.check(); err != nil {
 		return err
 	}
-	return checkIdentifier("table", t.name())
+	return t.Dialect.checkIdentifier("table", t.name())
 }
 
 // Schema is the statement that makes the table.
@@ -43,6 +43,22 @@ func (t Table) Schema() (string, error) {
 		return fmt.Sprintf(create, t.name(), "varchar(128) CHARACTER SET ascii COLLATE ascii_bin", "bigint", " ENGINE=InnoDB"), nil
 	}
 	return fmt.Sprintf(create, t.name(), "text", "integer", " WITHOUT ROWID"), nil
+}
+
+// Create makes the table unless it is there. Of those that make it at the same time PostgreSQL refuses all but one, and
+// lets them find it the second time.
+func (t Table) Create(ctx context.Context, s Store) error {
+	schema, err := t.Schema()
+	if err != nil {
+		return err
+	}
+	if _, err = s.Exec(ctx, schema); err == nil {
+		return nil
+	}
+	if _, again := s.Exec(ctx, schema); again == nil {
+		return nil
+	}
+	return fmt.Errorf("fence: the table of tokens could not be made: %w", err)
 }
 
 // upsert only goes up. The row stays locked until the transaction ends, also if it was not changed.

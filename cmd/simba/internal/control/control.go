@@ -34,7 +34,7 @@ type SilentError struct{ Sockets []string }
 
 // Error names the sockets.
 func (e *SilentError) Error() string {
-	return fmt.Sprintf("%d processes that contend for it did not answer within %v, such as the one behind %s: are they frozen?",
+	return fmt.Sprintf("%d of the processes that contend for it did not answer within %v, such as the one behind %s; it may be frozen",
 		len(e.Sockets), Patience, e.Sockets[0])
 }
 

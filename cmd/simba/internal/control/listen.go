@@ -10,6 +10,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"sync"
 	"time"
 )
@@ -126,7 +128,10 @@ func sweep(folder string) {
 	}
 }
 
-// sockets are the paths of those that begin with a prefix.
+// ours is how the sockets of all names are called. There may be others in the folder.
+var ours = regexp.MustCompile(`^[0-9a-f]{16}-.+\` + ending + `$`)
+
+// sockets are the paths of ours that begin with a prefix.
 func sockets(folder, prefix string) []string {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -134,7 +139,7 @@ func sockets(folder, prefix string) []string {
 	}
 	var paths []string
 	for _, e := range entries {
-		if name := e.Name(); len(name) > len(prefix)+len(ending) && name[:len(prefix)] == prefix && filepath.Ext(name) == ending {
+		if name := e.Name(); ours.MatchString(name) && strings.HasPrefix(name, prefix) {
 			paths = append(paths, filepath.Join(folder, name))
 		}
 	}
