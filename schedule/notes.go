@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/backend"
@@ -26,6 +27,7 @@ type notes struct {
 	skipped    int    // ticks that it stands for
 	takingBack bool   // a tick was noted, or may have been, and has not run
 	sending    bool   // call is under way
+	failures   int    // in a row
 }
 
 type (
@@ -36,7 +38,7 @@ type (
 var errNoAnswer = errors.New("simba: the backend did not answer in time")
 
 // forget makes answers that are under way mean nothing.
-func (n *notes) forget() { n.call, n.sending, n.takingBack = 0, false, false }
+func (n *notes) forget() { n.call, n.sending, n.takingBack, n.failures = 0, false, false, 0 }
 
 // recall asks for what the last leader has left.
 func (s *schedule) recall(ctx actor.Context) { s.ask(ctx, backend.NoteRequest{}) }
@@ -113,11 +115,21 @@ func (s *schedule) noted(ctx actor.Context, m *backend.NoteAnswer) {
 	case errors.Is(err, backend.ErrExpired), err == nil && !m.Held:
 		n.call = 0 // the term is lost, and the session is about to say so
 	case err != nil:
-		ctx.After(s.Pause, noteAgain{n.call})
+		ctx.After(s.backoff(), noteAgain{n.call})
+		n.failures++
 	default:
-		n.call = 0
+		n.call, n.failures = 0, 0
 		s.agreed(ctx, m.Note.Text)
 	}
+}
+
+// backoff doubles with each failure in a row, up to the timeout of a call.
+func (s *schedule) backoff() time.Duration {
+	d := s.Timeout
+	if shift := min(s.notes.failures, 62); s.Pause <= d>>shift {
+		d = s.Pause << shift
+	}
+	return d
 }
 
 // compare takes what is kept for known, and returns an error if a note was to be kept

@@ -208,6 +208,35 @@ func TestNoteThatFails(t *testing.T) {
 	}
 }
 
+// TestNoteThatFailsForLong is asked for ever less often, up to once in a timeout.
+func TestNoteThatFailsForLong(t *testing.T) {
+	r, b := newDurable(t, schedule.Rate(10*minute), 0)
+	b.err = errors.New("no")
+	failures := func() (n int) {
+		for _, e := range r.events {
+			if _, ok := e.(observe.NoteFailed); ok {
+				n++
+			}
+		}
+		return n
+	}
+	r.lead(100 * time.Hour)
+	r.sleep(minute)
+	if n := failures(); n < 20 || n > 23 { // after 1s, 2s, and then each 3s
+		t.Errorf("%d failures in a minute", n)
+	}
+	b.err = nil
+	r.sleep(10 * second)
+	r.wantState(schedule.Waiting)
+	b.err = errors.New("no")
+	r.sleep(r.starts[0] + 10*minute - second - (minute + 10*second)) // up to a second before the next tick
+	before := failures()
+	r.sleep(3 * second)
+	if n := failures() - before; n != 2 { // again after 1s
+		t.Errorf("%d failures in the first seconds", n)
+	}
+}
+
 // TestLateNote: a call that comes a second time undoes nothing, neither the note of a
 // later tick nor a note that was taken back.
 func TestLateNote(t *testing.T) {
@@ -366,6 +395,6 @@ func TestNoteOfAnImpossibleVersion(t *testing.T) {
 		}
 		b.note.Version = 7 // put right
 		r.sleep(minute)
-		r.wantStarts(2*time.Hour + minute + second)
+		r.wantStarts(2*time.Hour + minute + 3*second)
 	}
 }

@@ -26,7 +26,7 @@ type Config struct {
 	// goroutine.
 	Wall func() Moment
 	// Backend keeps the notes of durable plans. An answer is waited for until Timeout,
-	// and what has failed is tried again after Pause.
+	// and what has failed is tried again after Pause, which doubles up to Timeout.
 	Backend        actor.Ref
 	Timeout, Pause time.Duration // above zero
 	Sink           observe.Sink
