@@ -29,6 +29,7 @@ var floors = []floor{
 	{pkg: "backend/memory", core: true, project: "actor backend"},
 	{pkg: "backend/backendtest", project: "actor backend backend/memory", outside: "pgregory.net/rapid"},
 	{pkg: "backend/sqlite", project: "actor backend", outside: "modernc.org/sqlite golang.org/x/sys"},
+	{pkg: "backend/redis", project: "actor backend", outside: "github.com/redis/go-redis/v9", tests: "internal/servers internal/proxy"},
 
 	{pkg: "session", core: true, project: "actor term observe backend"},
 	{pkg: "election", core: true, project: "actor term observe backend session"},
