@@ -19,6 +19,8 @@ var (
 	ErrEviction = errors.New("the server may evict keys, and with them leases; set maxmemory-policy to noeviction, or use another server")
 	// ErrVersion says that the server, or the format of what is stored, is too old or too new.
 	ErrVersion = errors.New("this version is not supported")
+	// ErrLogin says that the server does not know the user, or not with this password, or wants one.
+	ErrLogin = errors.New("the server does not accept the user and the password, or wants some")
 	// ErrPermission says that the user may not do everything that is needed.
 	ErrPermission = errors.New("the user's permissions do not suffice")
 	// ErrReplica says that the server is a replica, to which nobody may write.
@@ -44,7 +46,9 @@ func explain(err error) error {
 	switch {
 	case strings.HasPrefix(said, "READONLY"):
 		return fmt.Errorf("%w (%w)", ErrReplica, err)
-	case strings.HasPrefix(said, "NOPERM"), strings.Contains(said, "ACL failure"), strings.Contains(said, "can't run this command"):
+	case strings.Contains(said, "WRONGPASS"), strings.Contains(said, "NOAUTH"), strings.Contains(said, "unauthenticated"):
+		return fmt.Errorf("%w (%w)", ErrLogin, err)
+	case strings.Contains(said, "NOPERM"), strings.Contains(said, "ACL failure"), strings.Contains(said, "The user executing the script can't"):
 		return fmt.Errorf("%w (%w)", ErrPermission, err)
 	}
 	return err

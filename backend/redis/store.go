@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -26,6 +27,7 @@ type Store struct {
 	namespace string
 	keys      []string // that all scripts have in common
 	replicas  int
+	heartbeat time.Duration // of watches
 
 	calls    goredis.UniversalClient
 	renewals goredis.UniversalClient // with connections of their own, so that nothing is in the way
@@ -117,7 +119,7 @@ func open(ctx context.Context, a address) (*Store, error) {
 		return nil, fmt.Errorf("simba: redis: %d replicas cannot be waited for; it must be 0 for none, or more", a.options.Replicas)
 	}
 	s := &Store{
-		where: a.where, namespace: namespace, replicas: a.options.Replicas,
+		where: a.where, namespace: namespace, replicas: a.options.Replicas, heartbeat: heartbeat,
 		calls: a.dial(0), renewals: a.dial(renewalConns),
 	}
 	for _, key := range []string{"sessions", "about", "revisions", "names", "dead", "meta"} {

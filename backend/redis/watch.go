@@ -145,7 +145,7 @@ func (w *watch) unfollow(ctx context.Context) error {
 // read passes on what the server says, until the connection breaks or is closed.
 func (w *watch) read(ctx context.Context) {
 	for asked := false; ; {
-		m, err := w.sub.ReceiveTimeout(ctx, heartbeat)
+		m, err := w.sub.ReceiveTimeout(ctx, w.store.heartbeat)
 		if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() && !asked {
 			if err = w.sub.Ping(ctx); err == nil {
 				asked = true

@@ -3,7 +3,7 @@
 -- found, and what was refused.
 local refused = {}
 for _, command in ipairs({
-  {'HSETNX', META, 'format', ARGV[1]}, {'HGET', META, 'format'}, {'ZADD', SESSIONS, 'XX', 0, ''}, {'ZREM', SESSIONS, ''}, {'ZSCORE', SESSIONS, ''},
+  {'INFO', 'server'}, {'HSETNX', META, 'format', ARGV[1]}, {'HGET', META, 'format'}, {'ZADD', SESSIONS, 'XX', 0, ''}, {'ZREM', SESSIONS, ''}, {'ZSCORE', SESSIONS, ''},
   {'ZRANGE', SESSIONS, 0, 0}, {'ZRANGEBYSCORE', SESSIONS, 0, 0},
   {'HSET', META, 'checked', digits(now)}, {'HMGET', META, 'run'}, {'HVALS', ABOUT},
   {'HDEL', NAMES, ''}, {'HINCRBY', META, 'checks', 1}, {'HGETALL', HELD}, {'HSCAN', HELD, 0},
@@ -15,5 +15,6 @@ for _, command in ipairs({
     table.insert(refused, command[1] .. ' ' .. command[2] .. ': ' .. answer.err)
   end
 end
+if #refused > 0 then return {'', '', refused} end
 local info = redis.call('INFO', 'server') .. redis.call('INFO', 'memory')
-return {info, #refused == 0 and redis.call('HGET', META, 'format') or '', refused}
+return {info, redis.call('HGET', META, 'format'), refused}
