@@ -25,6 +25,10 @@ func operations(s *store, session string, token uint64) map[string]func(ctx cont
 		"Release": func(ctx context.Context) error {
 			return s.Release(ctx, session, []backend.Lease{{Name: "mine", Token: token}})
 		},
+		"KeepNote": func(ctx context.Context) error {
+			_, _, err := s.KeepNote(ctx, session, backend.Lease{Name: "mine", Token: token}, backend.Note{Version: 1, Text: "done"})
+			return err
+		},
 		"Inspect": func(ctx context.Context) error { _, err := s.Inspect(ctx, []string{"mine"}); return err },
 		"List":    func(ctx context.Context) error { _, err := s.Inspect(ctx, nil); return err },
 		"Close":   func(ctx context.Context) error { return s.CloseSession(ctx, session) },
@@ -88,6 +92,11 @@ func agree(t *testing.T, s *store, name, session string, token uint64) {
 		want = append(want, "new")
 	case "Release":
 		want = nil
+	case "KeepNote":
+		kept, held, err := s.KeepNote(s.ctx, session, backend.Lease{Name: "mine", Token: token}, backend.Note{})
+		if err != nil || !held || kept != (backend.Note{Version: 1, Text: "done"}) {
+			t.Errorf("the note is %+v, held %t, %v", kept, held, err)
+		}
 	}
 	var got []string
 	leases := s.renew(session).Leases

@@ -24,6 +24,7 @@ var (
 	renewScript    = load("renew")
 	acquireScript  = load("acquire")
 	releaseScript  = load("release")
+	noteScript     = load("note")
 	closeScript    = load("close")
 	inspectScript  = load("inspect")
 	sessionsScript = load("sessions")

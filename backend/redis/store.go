@@ -47,6 +47,7 @@ var (
 	_ backend.Store   = (*Store)(nil)
 	_ backend.Driver  = (*Store)(nil)
 	_ backend.Watcher = (*Store)(nil)
+	_ backend.Noter   = (*Store)(nil)
 )
 
 // Options are for [New]. The zero value is ready to use.
@@ -122,7 +123,7 @@ func open(ctx context.Context, a address) (*Store, error) {
 		where: a.where, namespace: namespace, replicas: a.options.Replicas, heartbeat: heartbeat,
 		calls: a.dial(0), renewals: a.dial(renewalConns),
 	}
-	for _, key := range []string{"sessions", "about", "revisions", "names", "dead", "meta"} {
+	for _, key := range []string{"sessions", "about", "revisions", "names", "dead", "meta", "notes"} {
 		s.keys = append(s.keys, s.key(key))
 	}
 	s.life, s.end = context.WithCancel(context.Background())

@@ -3,7 +3,7 @@
 -- the name followed by its holder.
 local cursor, list, done = ARGV[1], {}, 0
 for i = 2, #ARGV do
-  local id, held = ARGV[i], KEYS[i + 5]
+  local id, held = ARGV[i], KEYS[i + 6]
   local rest = left(id)
   local _, label = about(id)
   repeat

@@ -10,7 +10,8 @@ local REVISIONS = KEYS[3] -- hash: id, a number that changes with what the sessi
 local NAMES     = KEYS[4] -- hash: name, "TOKEN" of the last owner, or "TOKEN ID" of the present one
 local DEAD      = KEYS[5] -- set: ids of sessions that have ended and whose HELD is still there
 local META      = KEYS[6] -- hash: format, run of the server, until when nothing is granted
-local HELD      = KEYS[7] -- hash: name, token; what one session holds, to be found by the session
+local NOTES     = KEYS[7] -- hash: name, "VERSION TEXT", which an owner leaves to the next
+local HELD      = KEYS[8] -- hash: name, token; what one session holds, to be found by the session
 
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
