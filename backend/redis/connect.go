@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -100,8 +99,9 @@ func where(addr string, db int) string {
 	return addr + "/" + strconv.Itoa(db)
 }
 
-// parseURL reads a URL. Its errors do not repeat it, because it may hold a password.
-func parseURL(raw string) (address, error) {
+// parseURL reads a URL, if asCluster also one without the parameter addr as that of a cluster. Its errors
+// do not repeat the URL, because it may hold a password.
+func parseURL(raw string, asCluster bool) (address, error) {
 	u, options, err := split(raw)
 	if err != nil {
 		return address{}, err
@@ -112,8 +112,10 @@ func parseURL(raw string) (address, error) {
 		if a.sentinel, err = goredis.ParseFailoverURL(u.String()); err == nil {
 			a.where = a.sentinel.MasterName + " behind " + strings.Join(a.sentinel.SentinelAddrs, ",")
 		}
-	case q.Has("addr"):
-		if a.cluster, err = goredis.ParseClusterURL(u.String()); err == nil {
+	case asCluster || q.Has("addr"):
+		if database := strings.Trim(u.Path, "/"); database != "" && database != "0" {
+			err = fmt.Errorf("a cluster has only the database 0, and not %q", database)
+		} else if a.cluster, err = goredis.ParseClusterURL(u.String()); err == nil {
 			a.where = strings.Join(a.cluster.Addrs, ",")
 		}
 	default:
@@ -122,26 +124,9 @@ func parseURL(raw string) (address, error) {
 		}
 	}
 	if err != nil {
-		return address{}, urlError(err)
+		// What can be wrong is a parameter or the path, and the error is about that.
+		return address{}, fmt.Errorf("simba: redis: %w: %s", ErrURL, strings.TrimPrefix(err.Error(), "redis: "))
 	}
-	return a, nil
-}
-
-// parseClusterURL reads a URL of one server for the cluster that it is part of.
-func parseClusterURL(raw string) (address, error) {
-	u, options, err := split(raw)
-	if err != nil {
-		return address{}, err
-	}
-	if db := strings.Trim(u.Path, "/"); db != "" && db != "0" {
-		return address{}, fmt.Errorf("simba: redis: %w: a cluster has only database 0, and the URL wants %q", ErrURL, db)
-	}
-	u.Path = ""
-	a := address{options: options}
-	if a.cluster, err = goredis.ParseClusterURL(u.String()); err != nil {
-		return address{}, urlError(err)
-	}
-	a.where = strings.Join(a.cluster.Addrs, ",")
 	return a, nil
 }
 
@@ -170,12 +155,4 @@ func split(raw string) (*url.URL, Options, error) {
 	q.Del("replicas")
 	u.RawQuery = q.Encode()
 	return u, options, nil
-}
-
-// urlError is for what go-redis says about a parameter.
-func urlError(err error) error {
-	if e := (*url.Error)(nil); errors.As(err, &e) {
-		return fmt.Errorf("simba: redis: %w", ErrURL)
-	}
-	return fmt.Errorf("simba: redis: %w: %s", ErrURL, strings.TrimPrefix(err.Error(), "redis: "))
 }

@@ -43,6 +43,7 @@ func TestRefusedURLs(t *testing.T) {
 		{"redis://host?replicas=two", `replicas is "two"`},
 		{"redis://host?replicas=-1", "-1 replicas"},
 		{"redis://host?name_space=x", "unexpected option: name_space"},
+		{"redis://host/1?addr=other:1", `a cluster has only the database 0, and not "1"`},
 		{"redis://host?addr=other", "unable to parse addr param: other"},
 		{"redis://host?pool_size=many", "pool_size"},
 		{"redis://host?read_timeout=soon", "read_timeout"},

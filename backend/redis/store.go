@@ -76,13 +76,13 @@ type Options struct {
 // [ErrURL], [ErrEviction], [ErrPermission] and the others of this package, and never contain the
 // password.
 func Open(ctx context.Context, url string) (*Store, error) {
-	a, err := parseURL(url)
+	a, err := parseURL(url, false)
 	if err != nil {
 		return nil, err
 	}
 	s, err := open(ctx, a)
-	if a.cluster == nil && a.sentinel == nil && errors.Is(err, errCluster) {
-		if a, err = parseClusterURL(url); err != nil {
+	if errors.Is(err, errCluster) {
+		if a, err = parseURL(url, true); err != nil {
 			return nil, err
 		}
 		return open(ctx, a)
