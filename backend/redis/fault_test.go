@@ -157,30 +157,49 @@ func TestStoppedServer(t *testing.T) {
 	}
 }
 
-// A context that is cancelled ends its call at once, although go-redis would wait for the answer.
+// A context that is cancelled while the server is silent ends its call with the connection's timeout, and the store's
+// end ends it at once.
 func TestCancelledWhileWaiting(t *testing.T) {
-	s, p := behind(t, shared.For(t), namespace())
-	session := s.session(bound)
-	token := s.win(session, "mine")
-	s.renew(session)
-	p.Stall()
-	defer p.Pass()
-	for name, call := range operations(s, session, token) {
-		ctx, cancel := context.WithCancelCause(s.ctx)
-		cause := errors.New("enough")
-		time.AfterFunc(20*time.Millisecond, func() { cancel(cause) })
-		began := time.Now()
-		err := call(ctx)
-		if took := time.Since(began); !errors.Is(err, cause) || took > time.Second {
-			t.Errorf("%s returned %v after %v", name, err, took)
+	server, ns := shared.For(t), namespace()
+	p, err := proxy.New(server.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	settle(t, raw(t, server), ns)
+	for _, c := range []struct {
+		timeout string
+		end     func(s *store) error
+	}{
+		{"200ms", func(*store) error { return nil }},
+		{"1h", func(s *store) error { return s.Close() }},
+	} {
+		s := opened(t, "redis://"+p.Addr+"?namespace="+ns+"&read_timeout="+c.timeout)
+		session := s.session(bound)
+		token := s.win(session, "mine")
+		s.renew(session)
+		p.Stall()
+		ctx, cancel := context.WithCancel(context.Background())
+		var calls sync.WaitGroup
+		for name, call := range operations(s, session, token) {
+			calls.Go(func() {
+				if err := call(ctx); err == nil || errors.Is(err, backend.ErrExpired) {
+					t.Errorf("%s returned %v", name, err)
+				}
+			})
 		}
-	}
-	began := time.Now()
-	if err := s.Close(); err != nil { // with all of these still under way
-		t.Error(err)
-	}
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("Close took %v", took)
+		eventually(t, "the calls are under way", func() bool { return busy(s.calls)+busy(s.renewals) >= 2 })
+		began := time.Now()
+		cancel()
+		if err := c.end(s); err != nil {
+			t.Error(err)
+		}
+		calls.Wait()
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		p.Pass()
+		p.Cut()
 	}
 }
 

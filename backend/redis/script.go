@@ -110,47 +110,48 @@ type call struct {
 	args      []any
 }
 
-// do carries out a call and returns its answer, nil for false. It ends soon after ctx is done: go-redis
-// heeds the deadline of a context, and that it is cancelled only before it sends something, so the
-// rest is left to a goroutine. That ends with the deadline, with the timeout of the connection, or with
-// the store.
+// do carries out a call and returns its answer, nil for false. It ends with the deadline of ctx. If ctx is cancelled
+// before that, it ends when the answer comes, with the timeout of the connection at the latest, or with the store:
+// go-redis looks at the deadline only, and a goroutine to wait in its place would double what a call costs.
 func (s *Store) do(ctx context.Context, c call) (any, error) {
 	done, err := s.begin()
 	if err != nil {
 		return nil, s.at(err)
 	}
+	defer done()
 	if ctx.Err() != nil {
-		done()
-		return nil, s.at(context.Cause(ctx))
+		return nil, s.at(fmt.Errorf("not done: %w", context.Cause(ctx)))
 	}
 	keys := s.keys[:len(s.keys):len(s.keys)]
 	for _, session := range c.held {
 		keys = append(keys, s.held(session))
 	}
-	type result struct {
-		answer any
-		err    error
+	var answer any
+	if c.confirmed && s.replicas > 0 {
+		answer, err = c.script.runConfirmed(ctx, c.on, s.replicas, keys, c.args)
+	} else {
+		answer, err = c.script.run(ctx, c.on, keys, c.args)
 	}
-	results := make(chan result, 1)
-	go func() {
-		defer done()
-		var r result
-		if c.confirmed && s.replicas > 0 {
-			r.answer, r.err = c.script.runConfirmed(ctx, c.on, s.replicas, keys, c.args)
-		} else {
-			r.answer, r.err = c.script.run(ctx, c.on, keys, c.args)
-		}
-		results <- r
-	}()
-	select {
-	case r := <-results:
-		if errors.Is(r.err, goredis.Nil) {
-			return nil, nil
-		}
-		return r.answer, s.at(r.err)
-	case <-ctx.Done():
-		return nil, s.at(fmt.Errorf("no answer in time; it may have been carried out, or may be yet: %w", context.Cause(ctx)))
-	case <-s.life.Done():
-		return nil, s.at(ErrClosed)
+	switch {
+	case err == nil:
+		return answer, nil
+	case errors.Is(err, goredis.Nil):
+		return nil, nil
+	case s.life.Err() != nil:
+		return nil, s.at(fmt.Errorf("%w (%w)", ErrClosed, err))
 	}
+	return nil, s.at(late(ctx, err))
+}
+
+// late adds to an error that the caller's time is over, if it is. The connection's clock may strike before that of the
+// context does.
+func late(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	if deadline, ok := ctx.Deadline(); cause == nil && ok && !time.Now().Before(deadline) {
+		cause = context.DeadlineExceeded
+	}
+	if cause == nil || errors.Is(err, cause) {
+		return err
+	}
+	return fmt.Errorf("%w (%w)", cause, err)
 }

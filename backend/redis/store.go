@@ -21,7 +21,8 @@ import (
 // Store is a namespace on a server. It is safe for concurrent use, and one is enough for all
 // clients of a process.
 //
-// A call ends soon after its context is done. It may still be carried out then.
+// A call ends with the deadline of its context. If that is cancelled before, it ends with the timeout of the connection
+// at the latest (read_timeout, 5 s by default). It may still be carried out then.
 type Store struct {
 	where     string // for errors
 	namespace string

@@ -31,10 +31,10 @@ type watch struct {
 	set     *backend.NameSet
 	vacated func(names ...string)
 
-	sub      *goredis.PubSub
-	messages chan any   // *goredis.Subscription and *goredis.Message
-	broken   chan error // has room for the reader's last word
-	reading  sync.WaitGroup
+	sub     *goredis.PubSub
+	fresh   chan string // names that the server has begun to tell of
+	broken  chan error  // has room for the reader's last word
+	reading sync.WaitGroup
 
 	followed map[string]bool      // names that the server was asked to tell of
 	ask      map[string]bool      // names to look at
@@ -55,7 +55,7 @@ func (s *Store) Watch(ctx context.Context, set *backend.NameSet, vacated func(na
 	defer context.AfterFunc(s.life, cancel)()
 	w := &watch{
 		store: s, set: set, vacated: vacated,
-		messages: make(chan any, 100), broken: make(chan error, 1),
+		fresh: make(chan string, 100), broken: make(chan error, 1),
 		followed: make(map[string]bool), ask: make(map[string]bool), due: make(map[string]time.Time),
 	}
 	err = w.run(watching)
@@ -81,8 +81,8 @@ func (w *watch) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-changed:
-		case m := <-w.messages:
-			w.take(m)
+		case name := <-w.fresh:
+			w.ask[name] = true
 			w.drain()
 		case err := <-w.broken:
 			expiry.Stop()
@@ -142,7 +142,8 @@ func (w *watch) unfollow(ctx context.Context) error {
 	return w.store.at(w.sub.Unsubscribe(ctx, channels...))
 }
 
-// read passes on what the server says, until the connection breaks or is closed.
+// read tells of what the server says is free, and passes on what it has begun to tell of, until the connection breaks
+// or is closed.
 func (w *watch) read(ctx context.Context) {
 	for asked := false; ; {
 		m, err := w.sub.ReceiveTimeout(ctx, w.store.heartbeat)
@@ -157,10 +158,21 @@ func (w *watch) read(ctx context.Context) {
 			return
 		}
 		asked = false
-		select {
-		case w.messages <- m:
-		case <-ctx.Done():
-			return
+		switch m := m.(type) {
+		case *goredis.Message:
+			if name := w.name(m.Channel); w.set.Has(name) {
+				w.vacated(name)
+			}
+		case *goredis.Subscription:
+			// Also after a reconnection of the library's own.
+			if m.Kind != "subscribe" {
+				continue
+			}
+			select {
+			case w.fresh <- w.name(m.Channel):
+			case <-ctx.Done():
+				return
+			}
 		}
 	}
 }
@@ -173,28 +185,14 @@ func (w *watch) hangUp() {
 	w.reading.Wait()
 }
 
-// drain takes what else has come already, so that one look does for all.
+// drain takes what else is fresh already, so that one look does for all.
 func (w *watch) drain() {
-	for range cap(w.messages) {
+	for range backend.MaxBatch {
 		select {
-		case m := <-w.messages:
-			w.take(m)
+		case name := <-w.fresh:
+			w.ask[name] = true
 		default:
 			return
-		}
-	}
-}
-
-func (w *watch) take(m any) {
-	switch m := m.(type) {
-	case *goredis.Subscription:
-		// Also after a reconnection of the library's own.
-		if name := w.name(m.Channel); m.Kind == "subscribe" {
-			w.ask[name] = true
-		}
-	case *goredis.Message:
-		if name := w.name(m.Channel); w.set.Has(name) {
-			w.vacated(name)
 		}
 	}
 }

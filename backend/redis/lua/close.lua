@@ -4,7 +4,7 @@
 -- channels. Returns the next cursor, "0" at the end.
 local id, cursor, prefix = ARGV[1], ARGV[2], ARGV[3]
 bury(id)
-local page = redis.call('HSCAN', HELD, cursor, 'COUNT', 250)
+local page = redis.call('HSCAN', HELD, cursor, 'COUNT', 100)
 for i = 1, #page[2], 2 do redis.pcall('PUBLISH', prefix .. page[2][i], '') end
 if page[1] == '0' then
   redis.call('UNLINK', HELD)
