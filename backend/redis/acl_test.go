@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/simba-go/simba/backend"
-	"github.com/simba-go/simba/backend/backendtest"
 )
 
 // permissions is the rule of the manual, word by word, for a namespace.
@@ -40,13 +40,41 @@ func allow(tb testing.TB, c *goredis.Client, addr, user, namespace string, rules
 }
 
 // With the permissions of the manual, and no others, everything works.
-func TestConformsWithFewPermissions(t *testing.T) {
+func TestFewPermissions(t *testing.T) {
 	server := started(t)
 	c := raw(t, server)
-	backendtest.Run(t, suite(func(tb testing.TB, ns string) *store {
-		settle(tb, c, ns)
-		return opened(tb, allow(tb, c, server.Addr, ns, ns, permissions(tb, ns)))
-	}))
+	ns := namespace()
+	settle(t, c, ns)
+	s := opened(t, allow(t, c, server.Addr, "user", ns, permissions(t, ns)))
+	s.heartbeat = 20 * time.Millisecond // so that the watch asks whether its server is there
+	w := s.watch(append(numbered(300), "free")...)
+	w.hears("free")
+	for range 2 {
+		session := s.session(bound)
+		token := s.win(session, "mine")
+		for name, call := range operations(s, session, token) {
+			if err := call(s.ctx); err != nil && !errors.Is(err, backend.ErrExpired) { // it may be closed before the others
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	w.set.Update([]string{"free"}, append(numbered(300), "free")) // by which most is unsubscribed from
+	w.hears("free")
+	eventually(t, "one name is watched", func() bool {
+		channels, err := c.PubSubChannels(s.ctx, s.channels()+"*").Result()
+		return err == nil && len(channels) == 1
+	})
+	s.win(s.session(20*time.Millisecond), "expires")
+	eventually(t, "it has expired, and was swept", func() bool {
+		s.session(20 * time.Millisecond)
+		return !s.holder("expires").Held && c.SCard(s.ctx, s.key("dead")).Val() == 0
+	})
+	select {
+	case err := <-w.ended:
+		t.Errorf("the watch has ended: %v", err)
+		w.ended <- nil
+	default:
+	}
 }
 
 // Without any one of them, opening the store says so, and what is missing; for subscriptions, which a

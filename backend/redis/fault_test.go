@@ -160,13 +160,12 @@ func TestStoppedServer(t *testing.T) {
 // A context that is cancelled while the server is silent ends its call with the connection's timeout, and the store's
 // end ends it at once.
 func TestCancelledWhileWaiting(t *testing.T) {
-	server, ns := shared.For(t), namespace()
+	server := shared.For(t)
 	p, err := proxy.New(server.Addr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	settle(t, raw(t, server), ns)
 	for _, c := range []struct {
 		timeout string
 		end     func(s *store) error
@@ -174,6 +173,8 @@ func TestCancelledWhileWaiting(t *testing.T) {
 		{"200ms", func(*store) error { return nil }},
 		{"1h", func(s *store) error { return s.Close() }},
 	} {
+		ns := namespace()
+		settle(t, raw(t, server), ns)
 		s := opened(t, "redis://"+p.Addr+"?namespace="+ns+"&read_timeout="+c.timeout)
 		session := s.session(bound)
 		token := s.win(session, "mine")
