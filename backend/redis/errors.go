@@ -13,6 +13,8 @@ var (
 	ErrClosed = errors.New("the store is closed")
 	// ErrURL says that a URL cannot be read.
 	ErrURL = errors.New("not a URL of Redis")
+	// ErrNamespace says that a namespace is no name.
+	ErrNamespace = errors.New("a namespace must have 1 to 128 characters of A-Z a-z 0-9 . _ : -")
 	// ErrClient says that [New] was given a kind of client that it cannot use.
 	ErrClient = errors.New("not a client of one server or of a cluster")
 	// ErrEviction says that the server deletes keys when its memory is full, whoever needs them.

@@ -39,7 +39,7 @@ func TestRefusedURLs(t *testing.T) {
 		{"redis://host/zero", `invalid database number: "zero"`},
 		{"redis://host/0/1", "path"},
 		{"redis://host?namespace=", "the namespace is empty"},
-		{"redis://host?namespace=a%7Db", `invalid name "a}b"`},
+		{"redis://host?namespace=a%7Db", `it is "a}b": it contains '}'`},
 		{"redis://host?replicas=two", `replicas is "two"`},
 		{"redis://host?replicas=-1", "-1 replicas"},
 		{"redis://host?name_space=x", "unexpected option: name_space"},

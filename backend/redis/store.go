@@ -114,8 +114,8 @@ func open(ctx context.Context, a address) (*Store, error) {
 	if namespace == "" {
 		namespace = DefaultNamespace
 	}
-	if err := backend.CheckName(namespace); err != nil {
-		return nil, fmt.Errorf("simba: redis: the namespace: %w", err)
+	if name := (*backend.NameError)(nil); errors.As(backend.CheckName(namespace), &name) {
+		return nil, fmt.Errorf("simba: redis: %w; it is %q: %s", ErrNamespace, name.Name, name.Why)
 	}
 	if a.options.Replicas < 0 {
 		return nil, fmt.Errorf("simba: redis: %d replicas cannot be waited for; it must be 0 for none, or more", a.options.Replicas)

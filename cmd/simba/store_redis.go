@@ -7,7 +7,6 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/simba-go/simba"
-	"github.com/simba-go/simba/backend"
 	"github.com/simba-go/simba/backend/redis"
 )
 
@@ -23,7 +22,7 @@ func openRedis(ctx context.Context, url string) (simba.Store, func() error, erro
 	logging.Disable()
 	store, err := redis.Open(ctx, url)
 	if err != nil {
-		if name := (*backend.NameError)(nil); errors.Is(err, redis.ErrURL) || errors.As(err, &name) {
+		if errors.Is(err, redis.ErrURL) || errors.Is(err, redis.ErrNamespace) {
 			err = &exitError{exitUsage, err}
 		}
 		return nil, nil, err

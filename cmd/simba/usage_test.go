@@ -95,7 +95,7 @@ func TestMistakes(t *testing.T) {
 		{"status --backend redis://u:tiger%zz@h", 64, `redis: not a URL of Redis: it cannot be read; in the user and the password, ...`},
 		{"status --backend redis://h/one", 64, `redis: not a URL of Redis: invalid database number: "one"`},
 		{"status --backend redis://h?colour=red", 64, `redis: not a URL of Redis: unexpected option: colour`},
-		{"status --backend redis://h?namespace=a/b", 64, `redis: the namespace: invalid name "a/b": it contains '/'; ...`},
+		{"status --backend redis://h?namespace=a/b", 64, `redis: a namespace must have 1 to 128 characters of A-Z a-z 0-9 . _ : -; it is "a/b": it contains '/'`},
 		{"status --backend redis://u:tiger@127.0.0.1:1", 69, `redis: 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused`},
 		{"status --backend memory:", 64, `memory: is gone with this process, and no other process can see it; use sqlite:PATH`},
 		{"watch x --backend memory:", 64, `memory: is gone with this process, and no other process can see it; use sqlite:PATH`},

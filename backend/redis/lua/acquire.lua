@@ -6,38 +6,41 @@ local lease = living(id)
 if not lease then return false end
 if #ARGV == 2 then return {} end
 
-local outcomes, vacant, lost, found = {}, {}, false, false
+local outcomes, vacant, last, lost, changed = {}, {}, {}, false, false
 for i, record in ipairs(redis.call('HMGET', NAMES, unpack(ARGV, 3))) do
-  local name, token, owner = ARGV[i + 2], parse(record)
+  local token, owner = parse(record)
   if owner == id then
     outcomes[i] = token
     -- Missing only if somebody has deleted it by hand.
-    found = redis.call('HSETNX', HELD, name, digits(token)) == 1 or found
+    changed = redis.call('HSETNX', HELD, ARGV[i + 2], digits(token)) == 1 or changed
   else
-    outcomes[i] = holder(record)
-    lost = lost or outcomes[i]
-    if not outcomes[i] then table.insert(vacant, {i, name, token}) end
+    outcomes[i] = holder(token, owner)
+    if outcomes[i] then
+      lost = true
+    else
+      vacant[#vacant + 1] = i
+      last[#vacant] = token
+    end
   end
 end
 
 if #vacant > 0 and not (all and lost) and withheld(lease) <= 0 then
   local records, held = {}, {}
-  for _, v in ipairs(vacant) do
-    local i, name, last = unpack(v)
+  for n, i in ipairs(vacant) do
+    local name = ARGV[i + 2]
     -- Above the last one, also if that was lost with the server's data.
-    local token = math.max(last + 1, now)
+    local token = math.max(last[n] + 1, now)
+    local text = digits(token)
     if token > 9007199254740991 then
-      error('the next token of ' .. name .. ' would be ' .. digits(token) .. ', and 2^53-1 is the greatest')
+      error('the next token of ' .. name .. ' would be ' .. text .. ', and 2^53-1 is the greatest')
     end
     outcomes[i] = token
-    table.insert(records, name)
-    table.insert(records, digits(token) .. ' ' .. id)
-    table.insert(held, name)
-    table.insert(held, digits(token))
+    records[2 * n - 1], records[2 * n] = name, text .. ' ' .. id
+    held[2 * n - 1], held[2 * n] = name, text
   end
   redis.call('HSET', NAMES, unpack(records))
   redis.call('HSET', HELD, unpack(held))
-  found = true
+  changed = true
 end
-if found then redis.call('HINCRBY', REVISIONS, id, 1) end
+if changed then redis.call('HINCRBY', REVISIONS, id, 1) end
 return outcomes

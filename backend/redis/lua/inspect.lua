@@ -2,5 +2,5 @@
 -- holder, or false.
 local wait = (redis.call('HGET', META, 'until') or 0) - now
 local holders = {}
-for i, record in ipairs(redis.call('HMGET', NAMES, unpack(ARGV))) do holders[i] = holder(record) end
+for i, record in ipairs(redis.call('HMGET', NAMES, unpack(ARGV))) do holders[i] = holder(parse(record)) end
 return {wait, holders}

@@ -57,18 +57,17 @@ local function parse(record)
   return tonumber(token), owner
 end
 
--- holder returns who owns a name by its record, for people: the session, the token, for how long it
--- lives and its label; false for nobody.
-local owners = {[''] = {}} -- that were looked up
-local function holder(record)
-  local token, id = parse(record)
+-- holder returns the owner of a name, by what its record says, for people: the session, the token, for how long it
+-- lives and its label; false if that is nobody, or dead.
+local owners = {[''] = {false}} -- that were looked up
+local function holder(token, id)
   local owner = owners[id]
   if not owner then
     local _, label = about(id)
     owner = {left(id) or false, label or ''}
     owners[id] = owner
   end
-  return owner[1] and {id, token, owner[1], owner[2]} or false
+  return owner[1] and {id, token, owner[1], owner[2]}
 end
 
 -- field finds a line of INFO; a pattern would take ten times as long.

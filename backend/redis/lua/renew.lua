@@ -10,17 +10,21 @@ local revision = redis.call('HGET', REVISIONS, id) or redis.call('HINCRBY', REVI
 if not full and known == tostring(revision) then return {lease, revision} end
 
 -- What counts is the record of the name. If somebody has changed that by hand, HELD follows.
-local held, list, stray = redis.call('HGETALL', HELD), {}, {}
+local held, owner = redis.call('HGETALL', HELD), ' ' .. id
+local list, last, stray = {}, 0, {}
 for from = 1, #held, 2000 do
-  local names = {}
-  for i = from, math.min(from + 1998, #held), 2 do table.insert(names, held[i]) end
+  local names, n = {}, 0
+  for i = from, math.min(from + 1998, #held), 2 do
+    n = n + 1
+    names[n] = held[i]
+  end
   for i, record in ipairs(redis.call('HMGET', NAMES, unpack(names))) do
     local token = held[from + 2 * i - 1]
-    if record == token .. ' ' .. id then
-      table.insert(list, names[i])
-      table.insert(list, token)
+    if record == token .. owner then
+      list[last + 1], list[last + 2] = names[i], token
+      last = last + 2
     else
-      table.insert(stray, names[i])
+      stray[#stray + 1] = names[i]
     end
   end
 end
