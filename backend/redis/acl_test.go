@@ -64,7 +64,7 @@ func TestFewPermissions(t *testing.T) {
 		channels, err := c.PubSubChannels(s.ctx, s.channels()+"*").Result()
 		return err == nil && len(channels) == 1
 	})
-	s.win(s.session(20*time.Millisecond), "expires")
+	s.doomed("expires")
 	eventually(t, "it has expired, and was swept", func() bool {
 		s.session(20 * time.Millisecond)
 		return !s.holder("expires").Held && c.SCard(s.ctx, s.key("dead")).Val() == 0

@@ -49,14 +49,14 @@ func TestCloseClearsAway(t *testing.T) {
 // A session that dies, or whose client dies while it is closed, is cleared away by those who open others.
 func TestOpenClearsAwayWhatIsLeft(t *testing.T) {
 	s := fresh(t)
-	expired, half := s.session(300*time.Millisecond), s.session(bound)
-	s.win(expired, "expired")
+	s.doomed("expired")
+	half := s.session(bound)
 	s.take(half, numbered(3000)...)
 	if cursor, err := s.closePage(s.ctx, half, "0"); err != nil || cursor == "0" {
 		t.Fatalf("one page was everything: %v", err)
 	}
-	if _, dead := s.garbage(); dead != 1 {
-		t.Fatalf("%d sessions are to be cleared away", dead)
+	if _, dead := s.garbage(); dead < 1 {
+		t.Fatal("nothing is to be cleared away")
 	}
 	s.expired(half)
 	if h := s.holder("orders:2999"); h.Held {
@@ -74,7 +74,7 @@ func TestOpenClearsAwayWhatIsLeft(t *testing.T) {
 func TestOpenSweeps(t *testing.T) {
 	s := fresh(t)
 	for range 60 {
-		s.win(s.session(20*time.Millisecond), "name-"+namespace())
+		s.doomed("name-" + namespace())
 	}
 	c := raw(t, shared.For(t))
 	eventually(t, "few are left", func() bool {

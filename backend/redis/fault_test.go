@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/simba-go/simba/backend"
 	"github.com/simba-go/simba/internal/proxy"
+	"github.com/simba-go/simba/internal/servers"
 )
 
 // operations are the calls of a driver by a session that owns "mine" and nothing else.
@@ -38,7 +40,7 @@ func operations(s *store, session string, token uint64) map[string]func(ctx cont
 // An answer that is lost, after the server has done what it was asked for, leaves the outcome unknown: it
 // is an error, and no word of expiry. Afterwards all agree on what has happened.
 func TestLostAnswers(t *testing.T) {
-	for _, sc := range []*script{openScript, renewScript, acquireScript, releaseScript, noteScript, closeScript} {
+	for _, sc := range []*script{openScript, renewScript, acquireScript, releaseScript, noteScript, closeScript, inspectScript, sessionsScript, listScript} {
 		// Otherwise the answer that is lost would be that it is not known.
 		if err := raw(t, shared.For(t)).ScriptLoad(t.Context(), sc.source).Err(); err != nil {
 			t.Fatal(err)
@@ -56,8 +58,12 @@ func TestLostAnswers(t *testing.T) {
 					session := s.session(bound)
 					token := s.win(session, "mine")
 					s.renew(session) // so both pools have a connection
+					before := executed(t, server)
 					inject(p, after)
 					err := operations(s, session, token)[name](within(t, 100*time.Millisecond))
+					if n := executed(t, server) - before; n != 1 {
+						t.Errorf("%s sent its script %d times", name, n)
+					}
 					p.Pass()
 					if err == nil || errors.Is(err, backend.ErrExpired) {
 						t.Errorf("%s returned %v", name, err)
@@ -68,6 +74,21 @@ func TestLostAnswers(t *testing.T) {
 			})
 		}
 	}
+}
+
+// executed is how many scripts a server has run.
+func executed(t *testing.T, server *servers.Server) int {
+	t.Helper()
+	info, err := raw(t, server).Info(t.Context(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stats, _, _ := strings.Cut(strings.TrimPrefix(field(info, "cmdstat_evalsha"), "calls="), ",")
+	n, err := strconv.Atoi(stats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // renewOnceAgain sees that the store goes on after a fault.

@@ -1,10 +1,13 @@
 package redis
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/simba-go/simba/backend"
 )
@@ -139,5 +142,30 @@ func TestTokensAreExact(t *testing.T) {
 			t.Errorf("all leases are %+v, %v", all, err)
 		}
 		s.free(session, "name", want)
+	}
+}
+
+// Whoever finds that a session has expired writes it down, so that a clock that is set back cannot revive it.
+func TestDeathIsWrittenDown(t *testing.T) {
+	for what, look := range map[string]func(s *store, session string){
+		"renew":   func(s *store, session string) { s.Renew(s.ctx, session, 0, true) },
+		"acquire": func(s *store, session string) { s.Acquire(s.ctx, session, []string{"free"}, false) },
+		"release": func(s *store, session string) { s.Release(s.ctx, session, []backend.Lease{{Name: "none", Token: 1}}) },
+		"note": func(s *store, session string) {
+			s.KeepNote(s.ctx, session, backend.Lease{Name: "name", Token: 1}, backend.Note{})
+		},
+		"rival":   func(s *store, _ string) { s.Acquire(s.ctx, s.session(bound), []string{"name"}, false) },
+		"inspect": func(s *store, _ string) { s.holder("name") },
+		"list":    func(s *store, _ string) { s.Inspect(s.ctx, nil) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			s, c := fresh(t), raw(t, shared.For(t))
+			session := s.doomed("name")
+			eventually(t, "its death is written down", func() bool {
+				look(s, session)
+				err := c.ZScore(s.ctx, s.key("sessions"), session).Err()
+				return errors.Is(err, goredis.Nil)
+			})
+		})
 	}
 }

@@ -114,6 +114,17 @@ func (s *store) session(lease time.Duration) string {
 	return grant.Session
 }
 
+// doomed makes a session that owns a name and is about to expire.
+func (s *store) doomed(name string) (session string) {
+	s.tb.Helper()
+	eventually(s.tb, "a short session acquires "+name, func() bool {
+		session = s.session(20 * time.Millisecond)
+		outcomes, err := s.Acquire(s.ctx, session, []string{name}, false)
+		return err == nil && outcomes[0].Won // it may have expired before
+	})
+	return session
+}
+
 // acquire returns the outcome for one name.
 func (s *store) acquire(session, name string) backend.Outcome {
 	s.tb.Helper()
@@ -186,6 +197,13 @@ func (s *store) expired(session string) {
 	if _, err := s.Renew(s.ctx, session, 0, true); !errors.Is(err, backend.ErrExpired) {
 		s.tb.Fatalf("Renew returned %v in place of ErrExpired", err)
 	}
+}
+
+// within is the context of one call, for which the store's own is too generous.
+func within(tb testing.TB, d time.Duration) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	tb.Cleanup(cancel)
+	return ctx
 }
 
 // raw returns a client beside the store.

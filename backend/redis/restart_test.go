@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -225,6 +224,12 @@ func TestRestartWithData(t *testing.T) {
 		t.Fatal(err)
 	}
 	restart(t, server)
+	if r := s.renew(kept); len(r.Leases) != 1 {
+		t.Errorf("the session has %v", r.Leases)
+	}
+	if wait := s.withheld(raw(t, server)); wait < bound/2 {
+		t.Errorf("a renewal does not notice that the server is another one: grants are withheld for %v", wait)
+	}
 	settle(t, raw(t, server), ns)
 	s.expired(closed)
 	if h := s.holder("kept"); h.Session != kept || h.Token != token {
@@ -233,11 +238,4 @@ func TestRestartWithData(t *testing.T) {
 	if again := s.win(kept, "released"); again <= released {
 		t.Errorf("R19: token %d came after %d", again, released)
 	}
-}
-
-// Call bounds one call where the store's own context is too generous.
-func within(tb testing.TB, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	tb.Cleanup(cancel)
-	return ctx
 }

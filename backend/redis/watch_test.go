@@ -80,7 +80,7 @@ func TestWatchLooksAtANameThatCameBack(t *testing.T) {
 // Nobody tells that an owner has died; a watch looks when it should have.
 func TestWatchNoticesExpiry(t *testing.T) {
 	s := fresh(t)
-	const lease = 500 * time.Millisecond
+	const lease = time.Second
 	session := s.session(lease)
 	s.win(session, "name")
 	renewed := time.Now()
