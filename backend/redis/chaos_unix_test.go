@@ -1,3 +1,5 @@
+//go:build unix
+
 package redis
 
 import (
@@ -264,4 +266,45 @@ func (c *contender) giveBack(token uint64) error {
 		return c.store.Release(ctx, c.session, []backend.Lease{{Name: "lease", Token: token}})
 	})
 	return err
+}
+
+// A server that is stopped for longer than a call may take: the call ends in time. What it was asked for it
+// does when it goes on, by a clock that has gone on as well.
+func TestStoppedServer(t *testing.T) {
+	server := started(t)
+	s := settled(t, server, namespace())
+	const lease = time.Second
+	long, short := s.session(bound), s.session(lease)
+	token := s.win(short, "mine")
+	s.win(long, "long")
+	if err := server.Pause(); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	var calls sync.WaitGroup
+	for name, call := range operations(s, short, token) {
+		calls.Go(func() {
+			const patience = 200 * time.Millisecond
+			called := time.Now()
+			err := call(within(t, patience))
+			if took := time.Since(called); err == nil || errors.Is(err, backend.ErrExpired) || took > patience+bound/10 {
+				t.Errorf("%s returned %v after %v", name, err, took)
+			}
+		})
+	}
+	calls.Wait()
+	time.Sleep(time.Until(began.Add(lease + 50*time.Millisecond))) // until the session is dead
+	if err := server.Resume(); err != nil {
+		t.Fatal(err)
+	}
+	s.expired(short)
+	if h := s.holder("mine"); h.Held {
+		t.Errorf("the lease of a dead session is held by %+v", h)
+	}
+	if again := s.win(long, "mine"); again <= token {
+		t.Errorf("R19: token %d came after %d", again, token)
+	}
+	if h := s.holder("new"); h.Held {
+		t.Errorf("a dead session has acquired a name: %+v", h)
+	}
 }
