@@ -209,6 +209,13 @@ func TestFailover(t *testing.T) {
 	ns := namespace()
 	settle(t, raw(t, p.master), ns)
 	s := opened(t, sentinel.URL+"&namespace="+ns)
+	client := goredis.NewFailoverClient(&goredis.FailoverOptions{MasterName: "mymaster", SentinelAddrs: []string{sentinel.Addr}})
+	defer client.Close()
+	other, err := New(t.Context(), client, Options{Namespace: ns})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := wrap(t, other)
 	w := s.serve("waited-for", "free")
 	w.hears("free")
 	kept, lost := s.session(bound), s.session(bound)
@@ -246,6 +253,11 @@ func TestFailover(t *testing.T) {
 		s.free(kept, l.Name, l.Token)
 	}
 	w.hears("waited-for") // by a subscription to the new master
+	eventually(t, "a store with a client of the user's follows", func() bool {
+		_, err := own.Renew(own.ctx, kept, 0, true)
+		_, lost := own.Inspect(own.ctx, []string{"kept"})
+		return err == nil && lost == nil
+	})
 	settle(t, replica, ns)
 	if won := s.win(next, "name"); won <= token || !time.Now().Before(deadline) {
 		t.Errorf("without withholding, it was won with token %d after %d, %v before the deadline", won, token, time.Until(deadline))

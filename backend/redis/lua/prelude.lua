@@ -93,8 +93,9 @@ local function withheld(lease)
     end
   else
     -- The namespace is new, or lost with everything. Whoever believes in something that this process
-    -- does not know has heard of it before the process began.
-    wait = wait - 1000000 * (tonumber(field(info, 'uptime_in_seconds')) or 0)
+    -- does not know has heard of it before the process began. The uptime is a difference of two times
+    -- that were rounded down, so it may be almost a second too much.
+    wait = wait - 1000000 * math.max(0, (tonumber(field(info, 'uptime_in_seconds')) or 0) - 1)
   end
   redis.call('HSET', META, 'run', run, 'until', digits(now + wait))
   return wait
