@@ -44,8 +44,11 @@ func TestFewPermissions(t *testing.T) {
 	server := started(t)
 	c := raw(t, server)
 	ns := namespace()
-	settle(t, c, ns)
-	s := opened(t, allow(t, c, server.Addr, "user", ns, permissions(t, ns)))
+	inDatabase := goredis.NewClient(&goredis.Options{Addr: server.Addr, DB: 1})
+	defer inDatabase.Close()
+	settle(t, inDatabase, ns)
+	url := allow(t, c, server.Addr, "user", ns, append(permissions(t, ns), "+select", "+client|setname"))
+	s := opened(t, url+"&db=1&client_name=us")
 	s.heartbeat = 20 * time.Millisecond // so that the watch asks whether its server is there
 	w := s.watch(append(numbered(300), "free")...)
 	w.hears("free")
@@ -67,7 +70,7 @@ func TestFewPermissions(t *testing.T) {
 	s.doomed("expires")
 	eventually(t, "it has expired, and was swept", func() bool {
 		s.session(20 * time.Millisecond)
-		return !s.holder("expires").Held && c.SCard(s.ctx, s.key("dead")).Val() == 0
+		return !s.holder("expires").Held && inDatabase.SCard(s.ctx, s.key("dead")).Val() == 0
 	})
 	select {
 	case err := <-w.ended:

@@ -33,7 +33,7 @@ func (s *Store) check(ctx context.Context) error {
 		return s.at(r.err)
 	}
 	if _, single := s.calls.(*goredis.Client); single && field(info, "redis_mode") == "cluster" {
-		return s.at(errCluster) // which happens to have our slot here, and may move it
+		return s.at(ErrCluster) // which happens to have our slot here, and may move it
 	}
 	if err := judge(info, found, refused); err != nil {
 		return s.at(err)
@@ -84,7 +84,7 @@ func unusable(err error) error {
 	case !errors.As(err, &said):
 		return err
 	case goredis.HasErrorPrefix(said, "MOVED"), goredis.HasErrorPrefix(said, "CLUSTERDOWN"):
-		return fmt.Errorf("%w: %w", errCluster, err)
+		return fmt.Errorf("%w: %w", ErrCluster, err)
 	case strings.Contains(said.Error(), "unknown command"):
 		return fmt.Errorf("%w; a Sentinel is meant by the parameter master_name of the URL", err)
 	}

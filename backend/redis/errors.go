@@ -15,6 +15,8 @@ var (
 	ErrURL = errors.New("not a URL of Redis")
 	// ErrNamespace says that a namespace is no name.
 	ErrNamespace = errors.New("a namespace must have 1 to 128 characters of A-Z a-z 0-9 . _ : -")
+	// ErrCluster says that a server is part of a cluster, and the client of [New] does not know.
+	ErrCluster = errors.New("the server is part of a cluster")
 	// ErrClient says that [New] was given a kind of client that it cannot use.
 	ErrClient = errors.New("not a client of one server or of a cluster")
 	// ErrEviction says that the server deletes keys when its memory is full, whoever needs them.
@@ -30,9 +32,6 @@ var (
 	// ErrReplicas says that too few replicas have confirmed a write. Its outcome is unknown.
 	ErrReplicas = errors.New("too few replicas have confirmed")
 )
-
-// errCluster says that a server is part of a cluster, and the client does not know.
-var errCluster = errors.New("the server is part of a cluster")
 
 // at says which server an error is about.
 func (s *Store) at(err error) error {

@@ -82,7 +82,7 @@ func Open(ctx context.Context, url string) (*Store, error) {
 		return nil, err
 	}
 	s, err := open(ctx, a)
-	if errors.Is(err, errCluster) {
+	if errors.Is(err, ErrCluster) {
 		if a, err = parseURL(url, true); err != nil {
 			return nil, err
 		}
@@ -103,7 +103,7 @@ func New(ctx context.Context, client goredis.UniversalClient, options Options) (
 	}
 	a.options = options
 	s, err := open(ctx, a)
-	if errors.Is(err, errCluster) {
+	if errors.Is(err, ErrCluster) {
 		return nil, fmt.Errorf("%w; use a redis.ClusterClient", err)
 	}
 	return s, err

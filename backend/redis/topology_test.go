@@ -81,6 +81,7 @@ func TestCluster(t *testing.T) {
 	t.Run("conforms", func(t *testing.T) { backendtest.Run(t, suite(c.open)) })
 	t.Run("one server's URL", func(t *testing.T) { c.oneServer(t) })
 	t.Run("client", func(t *testing.T) { c.client(t) })
+	t.Run("few permissions", func(t *testing.T) { c.fewPermissions(t) })
 	t.Run("slot moves", func(t *testing.T) { c.slotMoves(t) })
 	t.Run("restart without data", func(t *testing.T) { c.restart(t) })
 }
@@ -108,10 +109,28 @@ func (c *cluster) client(t *testing.T) {
 	s := wrap(t, opened)
 	s.renew(s.session(bound))
 	for _, node := range c.nodes {
-		if _, err := New(t.Context(), raw(t, node), Options{Namespace: ns}); !errors.Is(err, errCluster) {
+		if _, err := New(t.Context(), raw(t, node), Options{Namespace: ns}); !errors.Is(err, ErrCluster) {
 			t.Errorf("got %v", err)
 		}
 	}
+}
+
+// With the permissions of the manual, and no others, everything works in a cluster too.
+func (c *cluster) fewPermissions(t *testing.T) {
+	ns := namespace()
+	settle(t, c, ns)
+	rules := append(permissions(t, ns), "+cluster|slots")
+	for _, node := range c.nodes {
+		allow(t, raw(t, node), node.Addr, "user", ns, rules)
+	}
+	s := opened(t, strings.Replace(c.url, "redis://", "redis://user:"+secret+"@", 1)+"&namespace="+ns)
+	session := s.session(bound)
+	token := s.win(session, "name")
+	w := s.watch("name", "free")
+	w.hears("free")
+	s.renew(session)
+	s.free(session, "name", token)
+	w.hears("name")
 }
 
 // When the namespace moves to another server, everything moves with it; that server grants nothing for one lease.
