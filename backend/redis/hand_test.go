@@ -52,6 +52,15 @@ func TestChangedByHand(t *testing.T) {
 					t.Fatal(err)
 				}
 			}, session, leases[0].Token)
+			all, err := s.Inspect(s.ctx, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, h := range all {
+				if s.holder(h.Name).Token != h.Token {
+					t.Errorf("%q is listed, and not held", h.Name)
+				}
+			}
 			if c.left == nil {
 				s.expired(session)
 			} else {
