@@ -76,6 +76,30 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
+// A call whose answer is lost is not made again, although it could be: that is up to the session, which knows for how
+// long it makes sense.
+func TestNothingIsSentTwice(t *testing.T) {
+	server, ns := shared.For(t), namespace()
+	s, p := behind(t, server, ns)
+	session := s.session(bound)
+	token := s.win(session, "mine")
+	s.renew(session)
+	for _, name := range []string{"Renew", "Acquire"} {
+		before := executed(t, server)
+		p.CutAnswers(0)
+		failed := make(chan error, 1)
+		go func() { failed <- operations(s, session, token)[name](s.ctx) }()
+		eventually(t, "the request has arrived", func() bool { return executed(t, server) > before })
+		p.Pass()
+		if err := <-failed; err == nil {
+			t.Errorf("%s has got an answer", name)
+		}
+		if n := executed(t, server) - before; n != 1 {
+			t.Errorf("%s was sent %d times", name, n)
+		}
+	}
+}
+
 // executed is how many scripts a server has run.
 func executed(t *testing.T, server *servers.Server) int {
 	t.Helper()

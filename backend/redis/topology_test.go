@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"flag"
 	"math/big"
 	"net"
 	"os"
@@ -78,7 +79,14 @@ func (c *cluster) owner(t *testing.T, namespace string) (owner, other *servers.S
 
 func TestCluster(t *testing.T) {
 	c := startCluster(t)
-	t.Run("conforms", func(t *testing.T) { backendtest.Run(t, suite(c.open)) })
+	t.Run("conforms", func(t *testing.T) {
+		// On one server it is compared with the model more often.
+		defer flag.Set("rapid.checks", flag.Lookup("rapid.checks").Value.String())
+		if err := flag.Set("rapid.checks", "10"); err != nil {
+			t.Fatal(err)
+		}
+		backendtest.Run(t, suite(c.open))
+	})
 	t.Run("one server's URL", func(t *testing.T) { c.oneServer(t) })
 	t.Run("client", func(t *testing.T) { c.client(t) })
 	t.Run("few permissions", func(t *testing.T) { c.fewPermissions(t) })

@@ -55,7 +55,7 @@ var floors = []floor{
 	{pkg: "props_test", tests: "actor backend session sim/swarm"},
 
 	{pkg: "docs", tests: "session election lock schedule sim"},
-	{pkg: ".", core: true, project: "actor term observe backend session election lock task schedule", tests: "backend/sqlite"},
+	{pkg: ".", core: true, project: "actor term observe backend session election lock task schedule", tests: "backend/sqlite backend/redis internal/servers internal/proxy"},
 	{pkg: "processes_test", tests: ". backend/sqlite fence fence/fencefile"},
 	{pkg: "examples/schedule", project: ". observe backend/sqlite"},
 	{pkg: "examples/task", project: ". backend/sqlite fence/fencefile"},
