@@ -212,18 +212,67 @@ func TestWatchForgetsWhatHasLeft(t *testing.T) {
 	}
 }
 
-// The store's end is a watch's end.
+// A name that has left the set is not told of any more, also before it is unsubscribed from.
+func TestWatchTellsOfItsSetOnly(t *testing.T) {
+	s := fresh(t)
+	session := s.session(bound)
+	leases := s.take(session, "left", "stayed")
+	w := s.watch("left", "stayed", "free")
+	w.hears("free")
+	w.set.Update(nil, []string{"left"})
+	for _, l := range leases {
+		s.free(session, l.Name, l.Token)
+	}
+	if got := <-w.vacated; got != "stayed" {
+		t.Errorf("heard of %q", got)
+	}
+}
+
+// The store's end is a watch's end, also of one without names.
 func TestWatchEndsWithTheStore(t *testing.T) {
 	s := fresh(t)
-	w := s.watch("free")
+	w, idle := s.watch("free"), s.watch()
 	w.hears("free")
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.fails(); !errors.Is(err, ErrClosed) {
-		t.Errorf("got %v", err)
+	for _, w := range []*watching{w, idle} {
+		if err := w.fails(); !errors.Is(err, ErrClosed) {
+			t.Errorf("got %v", err)
+		}
 	}
 	if err := s.Watch(s.ctx, w.set, nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("after Close: %v", err)
+	}
+}
+
+// Close waits for a watch that is just telling somebody.
+func TestCloseWaits(t *testing.T) {
+	s := fresh(t)
+	telling, told := make(chan struct{}), make(chan struct{})
+	set := backend.NewNameSet()
+	set.Update([]string{"free"}, nil)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- s.Watch(s.ctx, set, func(...string) {
+			close(telling)
+			<-told
+		})
+	}()
+	<-telling
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	select {
+	case <-closed:
+		t.Error("it did not wait")
+		closed <- nil
+	case <-time.After(50 * time.Millisecond): // if it waits, no time is too long
+	}
+	close(told)
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; !errors.Is(err, ErrClosed) {
+		t.Errorf("the watch ended with %v", err)
 	}
 }
