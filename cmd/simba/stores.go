@@ -29,6 +29,8 @@ type scheme struct {
 
 var schemes = []scheme{
 	sqliteScheme,
+	redisScheme,
+	redissScheme,
 	memoryScheme,
 }
 

@@ -86,12 +86,17 @@ func TestMistakes(t *testing.T) {
 		{"status --log-level loud", 64, `--log-level: "loud" is not a level; write debug, info, warn or error`},
 		{"status --id=", 64, `invalid parameters: the label has 0 bytes; it must have 1 to 256`},
 
-		{"status --backend leases.db", 64, `the backend's URL has no scheme; it must be one of sqlite:PATH, memory:`},
-		{"status --backend=", 64, `the backend's URL has no scheme; it must be one of sqlite:PATH, memory:`},
-		{"status --backend oracle://scott:tiger@host", 64, `the backend's URL has the unknown scheme "oracle"; it must be one of sqlite:PATH, memory:`},
+		{"status --backend leases.db", 64, `the backend's URL has no scheme; it must be one of sqlite:PATH, redis://HOST:PORT, rediss://HOST:PORT, memory:`},
+		{"status --backend=", 64, `the backend's URL has no scheme; it must be one of sqlite:PATH, redis://HOST:PORT, rediss://HOST:PORT, memory:`},
+		{"status --backend oracle://scott:tiger@host", 64, `the backend's URL has the unknown scheme "oracle"; it must be one of sqlite:PATH, redis://HOST:PORT, rediss://HOST:PORT, memory:`},
 		{"status --backend sqlite:", 64, `sqlite: has no path; write sqlite:PATH, such as sqlite:/var/lib/simba/leases.db`},
 		{"status --backend sqlite://host/x", 64, `sqlite:// names a host, and a file has none; write sqlite:PATH`},
 		{"status --backend sqlite::memory:", 64, `sqlite::memory: is a database that no other process can see; write sqlite:PATH`},
+		{"status --backend redis://u:tiger%zz@h", 64, `redis: not a URL of Redis: it cannot be read; in the user and the password, ...`},
+		{"status --backend redis://h/one", 64, `redis: not a URL of Redis: invalid database number: "one"`},
+		{"status --backend redis://h?colour=red", 64, `redis: not a URL of Redis: unexpected option: colour`},
+		{"status --backend redis://h?namespace=a/b", 64, `redis: a namespace must have 1 to 128 characters of A-Z a-z 0-9 . _ : -; it is "a/b": it contains '/'`},
+		{"status --backend redis://u:tiger@127.0.0.1:1", 69, `redis: 127.0.0.1:1: dial tcp 127.0.0.1:1: connect: connection refused`},
 		{"status --backend memory:", 64, `memory: is gone with this process, and no other process can see it; use sqlite:PATH`},
 		{"watch x --backend memory:", 64, `memory: is gone with this process, and no other process can see it; use sqlite:PATH`},
 		{"demo --backend memory:", 64, `memory: is gone with this process, and no other process can see it; use sqlite:PATH`},
@@ -146,7 +151,7 @@ func TestMistakeOfAProcess(t *testing.T) {
 func TestMistakesShowNoPassword(t *testing.T) {
 	for _, url := range []string{
 		"oracle://scott:tiger@host/db", "scott:tiger@host", "sqlite://scott:tiger@host/db",
-		"://scott:tiger@host", "sqlite:/no/such/file?password=tiger", "memory:scott:tiger@host",
+		"://scott:tiger@host", "redis://scott:tiger@127.0.0.1:1/0", "rediss://scott:tiger@127.0.0.1:1?password=tiger", "sqlite:/no/such/file?password=tiger", "memory:scott:tiger@host",
 	} {
 		for _, args := range [][]string{{"status", "--backend", url}, {"status", "--bakend", url}, {"status", "--backend", url, "--nonsense"}} {
 			code, says := mistake(t, args...)

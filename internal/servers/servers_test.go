@@ -82,3 +82,37 @@ func TestSilent(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// A cluster whose nodes know each other has all slots.
+func TestRedisCluster(t *testing.T) {
+	nodes, err := RedisCluster()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range nodes {
+		state, err := node.tell(t.Context(), "CLUSTER INFO")
+		if err != nil || !strings.Contains(state, "cluster_slots_ok:16384") {
+			t.Errorf("%s, %v", state, err)
+		}
+		if err := node.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestRedisSentinel(t *testing.T) {
+	master, err := Redis()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer master.Stop()
+	sentinel, err := RedisSentinel(master)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sentinel.Stop()
+	state, err := sentinel.tell(t.Context(), "INFO sentinel")
+	if err != nil || !strings.Contains(state, "master0:name=mymaster,status=ok,address="+master.Addr) {
+		t.Errorf("%s, %v", state, err)
+	}
+}

@@ -18,6 +18,7 @@ type floor struct {
 // its line here and say why in the commit.
 var floors = []floor{
 	{pkg: "internal/ratio"},
+	{pkg: "internal/proxy"},
 
 	{pkg: "actor", core: true, outside: "github.com/looplab/fsm golang.org/x/sys"},
 	{pkg: "internal/tables", project: "actor", outside: "github.com/looplab/fsm pgregory.net/rapid"},
@@ -28,6 +29,7 @@ var floors = []floor{
 	{pkg: "backend/memory", core: true, project: "actor backend"},
 	{pkg: "backend/backendtest", project: "actor backend backend/memory", outside: "pgregory.net/rapid"},
 	{pkg: "backend/sqlite", project: "actor backend", outside: "modernc.org/sqlite golang.org/x/sys"},
+	{pkg: "backend/redis", project: "actor backend", outside: "github.com/redis/go-redis/v9", tests: "internal/servers internal/proxy"},
 
 	{pkg: "session", core: true, project: "actor term observe backend"},
 	{pkg: "election", core: true, project: "actor term observe backend session"},
@@ -53,7 +55,7 @@ var floors = []floor{
 	{pkg: "props_test", tests: "actor backend session sim/swarm"},
 
 	{pkg: "docs", tests: "session election lock schedule sim"},
-	{pkg: ".", core: true, project: "actor term observe backend session election lock task schedule", tests: "backend/sqlite"},
+	{pkg: ".", core: true, project: "actor term observe backend session election lock task schedule", tests: "backend/sqlite backend/redis internal/servers internal/proxy"},
 	{pkg: "processes_test", tests: ". backend/sqlite fence fence/fencefile"},
 	{pkg: "examples/schedule", project: ". observe backend/sqlite"},
 	{pkg: "examples/task", project: ". backend/sqlite fence/fencefile"},
@@ -61,8 +63,8 @@ var floors = []floor{
 	{pkg: "cmd/simba/internal/child", outside: "golang.org/x/sys"},
 	{pkg: "cmd/simba/internal/control", outside: "golang.org/x/sys"},
 	{pkg: "cmd/simba/internal/tty", outside: "golang.org/x/sys"},
-	{pkg: "cmd/simba", project: ". backend/memory backend/sqlite cmd/simba/internal/child cmd/simba/internal/control cmd/simba/internal/tty",
-		outside: "github.com/spf13/cobra github.com/spf13/pflag", tests: "backend"},
+	{pkg: "cmd/simba", project: ". backend/memory backend/sqlite backend/redis cmd/simba/internal/child cmd/simba/internal/control cmd/simba/internal/tty",
+		outside: "github.com/spf13/cobra github.com/spf13/pflag github.com/redis/go-redis/v9", tests: "backend internal/servers"},
 	{pkg: "cmd/simba-sim/internal/experiment", project: "actor backend observe session sim term",
 		outside: "github.com/spf13/cobra github.com/spf13/pflag gonum.org/v1/plot"},
 	{pkg: "cmd/simba-sim/internal/report", project: "sim"},
