@@ -50,6 +50,27 @@ func TestServers(t *testing.T) {
 	}
 }
 
+// A pooler is a server in front of another.
+func TestPgBouncer(t *testing.T) {
+	server, err := Postgres()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	pooler, err := PgBouncer(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pooler.Stop()
+	if err := pooler.ask(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	server.Kill()
+	if err := pooler.ask(t.Context()); err == nil {
+		t.Error("it answers without a server behind it")
+	}
+}
+
 func TestMissing(t *testing.T) {
 	_, err := start(kind{program: "no-such-server", aliases: []string{"/no/such/*"}, pkg: "the-package"})
 	if err == nil || !strings.Contains(err.Error(), "apt-get install the-package") {

@@ -29,13 +29,15 @@ var floors = []floor{
 	{pkg: "backend/backendtest", project: "actor backend backend/memory", outside: "pgregory.net/rapid"},
 	{pkg: "backend/sqlite", project: "actor backend", outside: "modernc.org/sqlite golang.org/x/sys"},
 
+	{pkg: "backend/internal/vacancy", project: "backend"},
+	{pkg: "internal/servers", outside: "github.com/jackc/pgx/v5 github.com/go-sql-driver/mysql"},
+	{pkg: "backend/postgres", project: "actor backend backend/internal/vacancy", outside: "github.com/jackc/pgx/v5", tests: "internal/servers"},
+
 	{pkg: "session", core: true, project: "actor term observe backend"},
 	{pkg: "election", core: true, project: "actor term observe backend session"},
 	{pkg: "lock", core: true, project: "actor term observe backend session"},
 	{pkg: "task", core: true, project: "actor term observe backend session election"},
 	{pkg: "schedule", core: true, project: "actor term observe backend election", outside: "github.com/netresearch/go-cron"},
-
-	{pkg: "internal/servers", outside: "github.com/jackc/pgx/v5 github.com/go-sql-driver/mysql"},
 
 	{pkg: "fence", core: true},
 	{pkg: "fence/internal/statement", project: "fence"},

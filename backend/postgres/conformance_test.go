@@ -1,0 +1,47 @@
+package postgres
+
+import (
+	"testing"
+
+	"github.com/simba-go/simba/backend"
+	"github.com/simba-go/simba/backend/backendtest"
+	"github.com/simba-go/simba/internal/servers"
+)
+
+// config is for the suite: two stores over one schema. URL is where the stores connect to; a restart
+// is one of the server.
+func config(to *servers.Shared) backendtest.Config {
+	return backendtest.Config{Open: func(tb testing.TB) backendtest.Store {
+		db := server.For(tb)
+		_, options := schema(tb, db)
+		url := to.For(tb).URL + "&simba_schema=" + options.Schema
+		first := opened(tb, url)
+		reopen := func(tb testing.TB) backend.Driver {
+			if err := first.Close(); err != nil {
+				tb.Fatal(err)
+			}
+			db.Kill()
+			if err := db.Start(within(tb)); err != nil {
+				tb.Fatal(err)
+			}
+			return opened(tb, url)
+		}
+		return backendtest.Store{
+			Driver: first,
+			Peer:   func(tb testing.TB) backend.Driver { return opened(tb, url) },
+			Reopen: reopen,
+			Wipe: func(tb testing.TB) backend.Driver {
+				a := admin(tb, db)
+				a.do("DROP SCHEMA " + options.Schema + " CASCADE")
+				if err := Migrate(within(tb), a.Conn, options); err != nil {
+					tb.Fatal(err)
+				}
+				return reopen(tb)
+			},
+		}
+	}}
+}
+
+func TestConforms(t *testing.T) { backendtest.Run(t, config(server)) }
+
+func TestConformsThroughPgBouncer(t *testing.T) { backendtest.Run(t, config(pooler)) }

@@ -1,0 +1,226 @@
+package postgres
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
+
+	"github.com/simba-go/simba/backend"
+	"github.com/simba-go/simba/backend/internal/vacancy"
+)
+
+// Watch implements [backend.Watcher]. It tells of releases by whatever process as soon as the server
+// does, and of owners that expire when that happens. Through a pooler that hands a connection from
+// one client to the next it hears nothing, so it looks once a second in place of listening.
+func (s *Store) Watch(ctx context.Context, set *backend.NameSet, vacated func(names ...string)) error {
+	ctx, cancel := s.call(ctx)
+	defer cancel()
+	source := vacancy.Source{Look: s.sight, Every: lookEvery}
+	ear, err := s.listener.listen(ctx, s)
+	switch {
+	case errors.Is(err, errDeaf):
+		s.listener.warn(s.where)
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return s.at(err)
+	default:
+		defer ear.close()
+		source.Every, source.Hints, source.Failed = 0, ear.hints, ear.failed
+	}
+	return vacancy.Watch(ctx, source, set, vacated)
+}
+
+// lookEvery is how often to look where nothing can be heard.
+const lookEvery = time.Second
+
+// sight is a look.
+func (s *Store) sight(ctx context.Context, names []string) ([]vacancy.Lease, error) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	known := make(map[string]row, len(names))
+	if err := s.look(ctx, names, func(r row) { known[r.name] = r }); err != nil {
+		return nil, err
+	}
+	leases := make([]vacancy.Lease, len(names))
+	for i, name := range names {
+		r := known[name]
+		leases[i] = vacancy.Lease{
+			Name: name, Token: uint64(r.token), Held: r.holder != nil, Remaining: time.Duration(r.remaining) * time.Microsecond,
+		}
+	}
+	return leases, nil
+}
+
+// listener makes connections that listen.
+type listener struct {
+	config  *pgx.ConnConfig
+	options Options
+	err     error // of the direct URL
+
+	mu     sync.Mutex
+	deaf   bool // nothing can be heard, and that is not going to change
+	warned sync.Once
+}
+
+func newListener(config *pgx.ConnConfig, o Options) *listener {
+	l := &listener{config: config.Copy(), options: o}
+	if o.Direct != "" {
+		direct, err := pgx.ParseConfig(o.Direct)
+		if err != nil {
+			l.err = fmt.Errorf("the direct URL: %w", err)
+			return l
+		}
+		l.config = direct
+	}
+	prepare(l.config, nil)
+	l.config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler { return &pgconn.DeadlineContextWatcherHandler{Conn: c.Conn()} }
+	l.config.DefaultQueryExecMode = pgx.QueryExecModeExec
+	return l
+}
+
+// errDeaf says that what is sent is not heard.
+var errDeaf = errors.New("the connection does not hear what is sent")
+
+// echoTime is how long a notice may take to come back.
+const echoTime = 2 * time.Second
+
+// ear is a connection that listens.
+type ear struct {
+	conn   *pgx.Conn
+	end    context.CancelFunc
+	ended  chan struct{}
+	hints  chan []string
+	failed chan error
+}
+
+// listen connects, and makes sure that what others send is heard: a pooler may accept LISTEN, and
+// then give the server's connection to somebody else.
+func (l *listener) listen(ctx context.Context, s *Store) (*ear, error) {
+	l.mu.Lock()
+	deaf := l.deaf
+	l.mu.Unlock()
+	if deaf {
+		return nil, errDeaf
+	}
+	if l.err != nil {
+		return nil, l.err
+	}
+	conn, err := pgx.ConnectConfig(ctx, l.config)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = conn.Exec(ctx, `LISTEN "`+l.options.channel()+`"`); err == nil {
+		err = l.echo(ctx, s, conn)
+	}
+	if err != nil {
+		hangUp(conn)
+		return nil, err
+	}
+	life, end := context.WithCancel(context.WithoutCancel(ctx))
+	e := &ear{conn: conn, end: end, ended: make(chan struct{}), hints: make(chan []string), failed: make(chan error, 1)}
+	go e.run(life, s)
+	return e, nil
+}
+
+// echo sends a notice from another connection, and waits for it.
+func (l *listener) echo(ctx context.Context, s *Store, conn *pgx.Conn) error {
+	word := probe + rand.Text()
+	if err := s.cry(ctx, []string{word}); err != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeout(ctx, echoTime)
+	defer cancel()
+	for {
+		n, err := conn.WaitForNotification(waiting)
+		switch {
+		case err != nil && waiting.Err() != nil && ctx.Err() == nil:
+			l.mu.Lock()
+			l.deaf = true
+			l.mu.Unlock()
+			return errDeaf
+		case err != nil:
+			return err
+		case n.Payload == word:
+			return nil
+		}
+	}
+}
+
+// probe is how a notice begins that is only meant to be heard. It is no name.
+const probe = "?"
+
+// warn says once that there will be no notices.
+func (l *listener) warn(where string) {
+	l.warned.Do(func() {
+		l.options.logger().Warn("simba: postgres: nothing can be heard of releases, so those who wait look once a second; "+
+			"name the server itself as Direct, or as simba_direct in the URL, if there is a pooler in between", "database", where)
+	})
+}
+
+// quiet is after how long without a notice the connection is asked whether it is still there.
+const quiet = 10 * time.Second
+
+// run hears until ctx is done.
+func (e *ear) run(ctx context.Context, s *Store) {
+	defer close(e.ended)
+	for {
+		names, err := e.hear(ctx)
+		if err != nil {
+			e.failed <- s.at(err)
+			return
+		}
+		select {
+		case e.hints <- names:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// hear returns the names of the next notice, nil for all.
+func (e *ear) hear(ctx context.Context) ([]string, error) {
+	for {
+		n, err := e.next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if n != nil && !strings.HasPrefix(n.Payload, probe) {
+			return unpack(n.Payload), nil
+		}
+	}
+}
+
+// next waits for a notice; nil says that there was none for a while, and that there may be some.
+func (e *ear) next(ctx context.Context) (*pgconn.Notification, error) {
+	waiting, cancel := context.WithTimeout(ctx, quiet)
+	defer cancel()
+	n, err := e.conn.WaitForNotification(waiting)
+	if err == nil || ctx.Err() != nil || waiting.Err() == nil {
+		return n, err
+	}
+	asking, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	return nil, e.conn.Ping(asking)
+}
+
+func (e *ear) close() {
+	e.end()
+	<-e.ended
+	hangUp(e.conn)
+}
+
+// hangUp ends a connection, in good order if that is quick.
+func hangUp(conn *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), cancelDelay)
+	defer cancel()
+	conn.Close(ctx)
+}
