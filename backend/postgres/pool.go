@@ -55,10 +55,16 @@ type pool struct {
 func ownPool(ctx context.Context, config *pgxpool.Config) (*pool, error) {
 	direct := config.Copy()
 	prepare(direct.ConnConfig, settings)
+	// A call that is given up is cancelled at the server, and the connection goes on.
+	direct.ConnConfig.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
+		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: cancelDelay}
+	}
 	p, err := openPool(ctx, direct)
 	if err == nil || !pooled(err) {
 		return p, err
 	}
+	// Its connection ends with a call that is given up: a request to cancel, when the call
+	// ends at the same moment, brings PgBouncer 1.18 down.
 	through := config.Copy()
 	prepare(through.ConnConfig, nil)
 	if through.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
@@ -81,10 +87,6 @@ func prepare(c *pgx.ConnConfig, params map[string]string) {
 	}
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = dialTimeout
-	}
-	// A call that is given up is cancelled at the server, and the connection goes on.
-	c.BuildContextWatcherHandler = func(conn *pgconn.PgConn) ctxwatch.Handler {
-		return &pgconn.CancelRequestContextWatcherHandler{Conn: conn, DeadlineDelay: cancelDelay}
 	}
 }
 

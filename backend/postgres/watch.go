@@ -11,7 +11,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgconn/ctxwatch"
 
 	"github.com/simba-go/simba/backend"
 	"github.com/simba-go/simba/backend/internal/vacancy"
@@ -82,7 +81,6 @@ func newListener(config *pgx.ConnConfig, o Options) *listener {
 		l.config = direct
 	}
 	prepare(l.config, nil)
-	l.config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler { return &pgconn.DeadlineContextWatcherHandler{Conn: c.Conn()} }
 	l.config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	return l
 }
