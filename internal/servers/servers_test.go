@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 )
 
@@ -47,6 +48,28 @@ func TestServers(t *testing.T) {
 				t.Errorf("a second Stop: %v", err)
 			}
 		})
+	}
+}
+
+// A replica has what its primary had, and does not write.
+func TestPostgresReplica(t *testing.T) {
+	primary, err := Postgres()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer primary.Stop()
+	replica, err := PostgresReplica(primary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer replica.Stop()
+	conn, err := pgx.Connect(t.Context(), replica.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), "CREATE TABLE t ()"); err == nil || !strings.Contains(err.Error(), "read-only") {
+		t.Errorf("got %v", err)
 	}
 }
 
