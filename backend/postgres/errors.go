@@ -39,6 +39,11 @@ var meaning = map[string]error{
 	"40P01": ErrLocked,    // deadlock
 }
 
+func readOnly(err error) bool {
+	var e *pgconn.PgError
+	return errors.As(err, &e) && meaning[e.Code] == ErrReadOnly
+}
+
 // at says which database an error is about.
 func (s *Store) at(err error) error {
 	if err == nil || errors.Is(err, backend.ErrExpired) {

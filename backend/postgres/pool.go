@@ -141,6 +141,14 @@ func (p *pool) query(ctx context.Context, each func(rows pgx.Rows) error, sql st
 		return err
 	}
 	defer conn.Release()
+	err = p.run(ctx, conn.Conn(), each, sql, args...)
+	if readOnly(err) {
+		conn.Conn().Close(ctx) // the next one may lead to the primary
+	}
+	return err
+}
+
+func (p *pool) run(ctx context.Context, conn *pgx.Conn, each func(rows pgx.Rows) error, sql string, args ...any) (err error) {
 	if p.bounded {
 		return read(each)(conn.Query(ctx, sql, args...))
 	}

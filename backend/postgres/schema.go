@@ -136,3 +136,13 @@ func (p *pool) version(ctx context.Context, schema string) error {
 	}
 	return nil
 }
+
+// writes returns an error if the server is a replica.
+func (p *pool) writes(ctx context.Context) error {
+	var no bool
+	err := p.QueryRow(ctx, "SELECT current_setting('transaction_read_only')::bool").Scan(&no)
+	if err == nil && no {
+		err = ErrReadOnly
+	}
+	return err
+}

@@ -88,6 +88,9 @@ func newStore(config *pgxpool.Config, options Options) *Store {
 func (s *Store) open(ctx context.Context, connect func(context.Context) error) (*Store, error) {
 	err := connect(ctx)
 	if err == nil {
+		err = s.calls.writes(ctx)
+	}
+	if err == nil {
 		err = s.calls.version(ctx, s.options.quoted())
 	}
 	if err == nil {

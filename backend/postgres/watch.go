@@ -59,11 +59,16 @@ func (s *Store) sight(ctx context.Context, names []string) ([]vacancy.Lease, err
 	return leases, nil
 }
 
+// quiet is after how long without a notice a connection is asked whether it is still there.
+const quiet = 10 * time.Second
+
 // listener makes connections that listen.
 type listener struct {
 	config  *pgx.ConnConfig
 	options Options
-	err     error // of the direct URL
+	err     error         // of the direct URL
+	quiet   time.Duration // before a connection is asked whether it is still there
+	patient time.Duration // with the answer
 
 	mu     sync.Mutex
 	deaf   bool // nothing can be heard, and that is not going to change
@@ -71,7 +76,7 @@ type listener struct {
 }
 
 func newListener(config *pgx.ConnConfig, o Options) *listener {
-	l := &listener{config: config.Copy(), options: o}
+	l := &listener{config: config.Copy(), options: o, quiet: quiet, patient: Timeout}
 	if o.Direct != "" {
 		direct, err := pgx.ParseConfig(o.Direct)
 		if err != nil {
@@ -89,10 +94,11 @@ func newListener(config *pgx.ConnConfig, o Options) *listener {
 var errDeaf = errors.New("the connection does not hear what is sent")
 
 // echoTime is how long a notice may take to come back.
-const echoTime = 2 * time.Second
+const echoTime = time.Second
 
 // ear is a connection that listens.
 type ear struct {
+	of     *listener
 	conn   *pgx.Conn
 	end    context.CancelFunc
 	ended  chan struct{}
@@ -124,7 +130,7 @@ func (l *listener) listen(ctx context.Context, s *Store) (*ear, error) {
 		return nil, err
 	}
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	e := &ear{conn: conn, end: end, ended: make(chan struct{}), hints: make(chan []string), failed: make(chan error, 1)}
+	e := &ear{of: l, conn: conn, end: end, ended: make(chan struct{}), hints: make(chan []string), failed: make(chan error, 1)}
 	go e.run(life, s)
 	return e, nil
 }
@@ -164,9 +170,6 @@ func (l *listener) warn(where string) {
 	})
 }
 
-// quiet is after how long without a notice the connection is asked whether it is still there.
-const quiet = 10 * time.Second
-
 // run hears until ctx is done.
 func (e *ear) run(ctx context.Context, s *Store) {
 	defer close(e.ended)
@@ -199,13 +202,13 @@ func (e *ear) hear(ctx context.Context) ([]string, error) {
 
 // next waits for a notice; nil says that there was none for a while, and that there may be some.
 func (e *ear) next(ctx context.Context) (*pgconn.Notification, error) {
-	waiting, cancel := context.WithTimeout(ctx, quiet)
+	waiting, cancel := context.WithTimeout(ctx, e.of.quiet)
 	defer cancel()
 	n, err := e.conn.WaitForNotification(waiting)
 	if err == nil || ctx.Err() != nil || waiting.Err() == nil {
 		return n, err
 	}
-	asking, cancel := context.WithTimeout(ctx, Timeout)
+	asking, cancel := context.WithTimeout(ctx, e.of.patient)
 	defer cancel()
 	return nil, e.conn.Ping(asking)
 }

@@ -1,0 +1,254 @@
+package postgres
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/simba-go/simba/backend"
+	"github.com/simba-go/simba/internal/proxy"
+)
+
+func expired(err error) bool { return err == backend.ErrExpired }
+
+func contains(err error, text string) bool { return err != nil && strings.Contains(err.Error(), text) }
+
+// won returns the leases of the outcomes that were won, or half of them.
+func won(outcomes []backend.Outcome, half bool) (leases []backend.Lease) {
+	for i, o := range outcomes {
+		if o.Won && !(half && i%2 == 0) {
+			leases = append(leases, backend.Lease{Name: o.Name, Token: o.Token})
+		}
+	}
+	return leases
+}
+
+// attempt is an acquisition that runs.
+type attempt struct {
+	outcomes []backend.Outcome
+	err      error
+}
+
+func (s *store) attempt(ctx context.Context, session string, names ...string) <-chan attempt {
+	done := make(chan attempt, 1)
+	go func() {
+		outcomes, err := s.Acquire(ctx, session, names, false)
+		done <- attempt{outcomes, err}
+	}()
+	return done
+}
+
+// waiter returns the process of the server that waits for a lock in a function of the schema.
+func (p *psql) waiter(function, schema string) int {
+	p.tb.Helper()
+	const waiting = `SELECT coalesce(max(pid), 0) FROM pg_stat_activity
+		WHERE wait_event_type = 'Lock' AND query LIKE '%"' || $1 || '".' || $2 || '(%' AND pid <> pg_backend_pid()`
+	pid := 0
+	eventually(p.tb, function+" waits for a lock", func() bool {
+		p.do("SELECT pg_stat_clear_snapshot()") // which a transaction keeps
+		pid = int(p.number(waiting, schema, function))
+		return pid != 0
+	})
+	return pid
+}
+
+// running is how many statements of a schema are under way.
+func (p *psql) running(schema string) int64 {
+	p.do("SELECT pg_stat_clear_snapshot()")
+	return p.number(`SELECT count(*) FROM pg_stat_activity
+		WHERE state = 'active' AND query LIKE '%"' || $1 || '".%' AND pid <> pg_backend_pid()`, schema)
+}
+
+// Somebody keeps the row of a lease locked. Who wants it is told so after the lock timeout; all else
+// goes on, also of the same session.
+func TestLeaseRowIsLocked(t *testing.T) {
+	db := server.For(t)
+	url, options := schema(t, db)
+	s := opened(t, url)
+	session, other := s.session(time.Hour), s.session(time.Hour)
+	s.free(session, "name", s.win(session, "name"))
+	lock := admin(t, db)
+	lock.do("BEGIN")
+	lock.do("SELECT FROM " + options.Schema + ".lease WHERE name = 'name' FOR UPDATE")
+	begun := time.Now()
+	done := s.attempt(s.ctx, session, "name", "another")
+	lock.waiter("lease_acquire", options.Schema)
+	s.renew(session)
+	s.renew(other)
+	s.win(other, "third")
+	a := <-done
+	fails(t, a.err, ErrLocked)
+	if took := time.Since(begun); took < lockTimeout {
+		t.Errorf("it gave up after %v", took)
+	}
+	if h := s.holder("another"); h.Held {
+		t.Errorf("a call that failed had an effect: %+v", h)
+	}
+	if r := s.renew(session); len(r.Leases) != 0 {
+		t.Errorf("it has %v", r.Leases)
+	}
+	lock.do("ROLLBACK")
+	s.win(session, "name")
+	s.leavesNothing()
+}
+
+// Somebody keeps the row of a session locked. Its own calls fail; it is neither expired nor are its
+// leases given away before its time, and other sessions of the process are renewed.
+func TestSessionRowIsLocked(t *testing.T) {
+	db := server.For(t)
+	url, options := schema(t, db)
+	s := opened(t, url)
+	session, other := s.session(time.Hour), s.session(time.Hour)
+	token := s.win(session, "name")
+	lock := admin(t, db)
+	lock.do("BEGIN")
+	lock.do("SELECT FROM "+options.Schema+".session WHERE id = $1 FOR UPDATE", session)
+	renewed := make(chan error, 1)
+	go func() {
+		_, err := s.Renew(s.ctx, session, 0, true)
+		renewed <- err
+	}()
+	lock.waiter("session_renew", options.Schema)
+	s.renew(other)
+	if o := s.acquire(other, "name"); o.Won || o.Holder.Token != token {
+		t.Errorf("%+v", o)
+	}
+	fails(t, <-renewed, ErrLocked)
+	a := <-s.attempt(s.ctx, session, "another")
+	fails(t, a.err, ErrLocked)
+	lock.do("ROLLBACK")
+	if r := s.renew(session); len(r.Leases) != 1 || r.Leases[0].Token != token {
+		t.Errorf("afterwards it has %v", r.Leases)
+	}
+}
+
+// A session that has expired while somebody keeps its row locked is not robbed by a statement that
+// looked at it before, and a renewal that waited finds by the clock of then that it is too late.
+func TestRenewalThatWaitedTooLong(t *testing.T) {
+	db := server.For(t)
+	url, options := schema(t, db)
+	s := opened(t, url)
+	session, other := s.session(300*time.Millisecond), s.session(time.Hour)
+	token := s.win(session, "name")
+	lock := admin(t, db)
+	lock.do("BEGIN")
+	lock.do("SELECT FROM "+options.Schema+".session WHERE id = $1 FOR UPDATE", session)
+	renewed := make(chan error, 1)
+	go func() {
+		_, err := s.Renew(s.ctx, session, 0, true)
+		renewed <- err
+	}()
+	lock.waiter("session_renew", options.Schema)
+	eventually(t, "the session expires", func() bool { return !s.holder("name").Held })
+	lock.do("ROLLBACK")
+	if err := <-renewed; !expired(err) {
+		t.Errorf("R2: the renewal returned %v", err)
+	}
+	if next := s.win(other, "name"); next <= token {
+		t.Errorf("R19: the token %d came after %d", next, token)
+	}
+}
+
+// cutOff is a store behind a network, in which an acquisition waits for a row that lock holds, while
+// nothing gets through any more.
+func cutOff(t *testing.T) (far *store, session string, near *store, lock *psql, options Options, p *proxy.Proxy) {
+	db := server.For(t)
+	url, options := schema(t, db)
+	near = opened(t, url)
+	p, err := proxy.New(db.Addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	far = opened(t, through(db, p, options))
+	session = far.session(time.Hour)
+	far.free(session, "name", far.win(session, "name"))
+	lock = admin(t, db)
+	lock.do("BEGIN")
+	lock.do("SELECT FROM " + options.Schema + ".lease WHERE name = 'name' FOR UPDATE")
+	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer cancel()
+	done := far.attempt(ctx, session, "name")
+	lock.waiter("lease_acquire", options.Schema)
+	p.Stall()
+	if a := <-done; a.err == nil || expired(a.err) {
+		t.Fatalf("got %+v", a)
+	}
+	return far, session, near, lock, options, p
+}
+
+// A client that was cut off while it waited for a lock may be given the lease, but not later than the
+// timeouts allow; the next renewal lists what it was given, so that it can be released.
+func TestCutOffAndGranted(t *testing.T) {
+	far, session, near, lock, options, p := cutOff(t)
+	lock.do("ROLLBACK") // well before the timeout
+	eventually(t, "the statement ends", func() bool { return lock.running(options.Schema) == 0 })
+	h := near.holder("name")
+	if h.Session != session {
+		t.Fatalf("the statement that nobody waits for has ended, and has not written: %+v", h)
+	}
+	p.Pass()
+	var r backend.Renewal
+	eventually(t, "the client is back", func() (ok bool) {
+		var err error
+		r, err = far.Renew(far.ctx, session, 0, true)
+		return err == nil
+	})
+	if len(r.Leases) != 1 || r.Leases[0] != (backend.Lease{Name: "name", Token: h.Token}) {
+		t.Fatalf("R25: the renewal lists %v", r.Leases)
+	}
+	far.free(session, "name", h.Token)
+	if h := near.holder("name"); h.Held {
+		t.Errorf("%+v", h)
+	}
+}
+
+func TestCutOffAndTooLate(t *testing.T) {
+	far, session, near, lock, options, p := cutOff(t)
+	begun := time.Now()
+	eventually(t, "the statement gives up", func() bool { return lock.running(options.Schema) == 0 })
+	if took := time.Since(begun); took > Timeout {
+		t.Errorf("it took %v", took)
+	}
+	lock.do("ROLLBACK")
+	if h := near.holder("name"); h.Held {
+		t.Errorf("it wrote nevertheless: %+v", h)
+	}
+	p.Cut()
+	p.Pass()
+	eventually(t, "the client is back", func() bool {
+		r, err := far.Renew(far.ctx, session, 0, true)
+		return err == nil && len(r.Leases) == 0
+	})
+}
+
+// Through a pooler, the timeouts hold as well.
+func TestTimeoutsThroughPgBouncer(t *testing.T) {
+	db := server.For(t)
+	_, options := schema(t, db)
+	s := opened(t, pooler.For(t).URL+"&simba_schema="+options.Schema)
+	session := s.session(time.Hour)
+	s.free(session, "name", s.win(session, "name"))
+	lock := admin(t, db)
+	lock.do("BEGIN")
+	lock.do("SELECT FROM " + options.Schema + ".lease WHERE name = 'name' FOR UPDATE")
+	a := <-s.attempt(s.ctx, session, "name")
+	fails(t, a.err, ErrLocked)
+	ctx, cancel := context.WithTimeout(s.ctx, 100*time.Millisecond)
+	defer cancel()
+	done := s.attempt(ctx, session, "name")
+	lock.waiter("lease_acquire", options.Schema)
+	if a := <-done; a.err == nil || expired(a.err) {
+		t.Fatalf("got %+v", a)
+	}
+	eventually(t, "the statement gives up", func() bool { return lock.running(options.Schema) == 0 })
+	lock.do("ROLLBACK")
+	if h := s.holder("name"); h.Held {
+		t.Errorf("%+v", h)
+	}
+	var timeout string
+	if err := s.calls.QueryRow(s.ctx, "SHOW lock_timeout").Scan(&timeout); err != nil || timeout != "0" {
+		t.Errorf("the timeout stays with the connection, which is others': %q, %v", timeout, err)
+	}
+}

@@ -1,0 +1,242 @@
+package postgres
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/simba-go/simba/backend"
+)
+
+// fails checks that an error is what it must be, and says which database it is about.
+func fails(tb testing.TB, err, want error) {
+	tb.Helper()
+	if !errors.Is(err, want) || !strings.HasPrefix(err.Error(), "simba: postgres: ") {
+		tb.Fatalf("got the error %v in place of %v", err, want)
+	}
+	if errors.Is(err, backend.ErrExpired) {
+		tb.Fatalf("R2: it ends a session for good: %v", err)
+	}
+}
+
+// Processes that make the tables at the same moment do not disturb each other, nor one that does so
+// while they are in use.
+func TestMigrateAtOnce(t *testing.T) {
+	db := server.For(t)
+	options := Options{Schema: "at_once"}
+	url := db.URL + "&simba_schema=at_once"
+	var wg sync.WaitGroup
+	for range 8 {
+		conn := admin(t, db)
+		wg.Go(func() {
+			if err := Migrate(within(t), conn.Conn, options); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	s := opened(t, url)
+	token := s.win(s.session(time.Hour), "name")
+	if err := Migrate(within(t), admin(t, db).Conn, options); err != nil {
+		t.Fatal(err)
+	}
+	if h := s.holder("name"); h.Token != token {
+		t.Errorf("after another migration: %+v", h)
+	}
+}
+
+// The script does the same, for administrators, and leaves alone what is there.
+func TestScript(t *testing.T) {
+	db := server.For(t)
+	options := Options{Schema: "user"} // a word of SQL
+	script, err := Script(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := admin(t, db)
+	run := func() error {
+		_, err := a.PgConn().Exec(within(t), script).ReadAll()
+		return err
+	}
+	if err := run(); err != nil {
+		t.Fatal(err)
+	}
+	s := opened(t, db.URL+"&simba_schema=user")
+	token := s.win(s.session(time.Hour), "name")
+	if err := run(); err == nil {
+		t.Error("it was run twice without an error")
+	}
+	a.do("ROLLBACK")
+	if err := Migrate(within(t), a.Conn, options); err != nil {
+		t.Error(err)
+	}
+	if h := s.holder("name"); h.Token != token {
+		t.Errorf("after another run: %+v", h)
+	}
+}
+
+// Clients of two schemas do not see each other.
+func TestSchemasAreApart(t *testing.T) {
+	a, b := fresh(t), fresh(t)
+	a.win(a.session(time.Hour), "name")
+	b.win(b.session(time.Hour), "name")
+}
+
+// What a newer program has made is not touched.
+func TestNewerVersion(t *testing.T) {
+	db := server.For(t)
+	url, options := schema(t, db)
+	a := admin(t, db)
+	a.do("UPDATE "+options.Schema+".version SET version = $1", Version+1)
+	_, err := Open(within(t), url)
+	fails(t, err, ErrVersion)
+	fails(t, Migrate(within(t), a.Conn, options), ErrVersion)
+	a.do("UPDATE "+options.Schema+".version SET version = $1", Version-1)
+	_, err = Open(within(t), url)
+	fails(t, err, ErrVersion)
+	if !strings.Contains(err.Error(), "simba migrate") {
+		t.Errorf("it does not say what to do about old tables: %v", err)
+	}
+}
+
+// Without tables, or with some of them gone, every call says so, and leaves nothing behind.
+func TestMissingTables(t *testing.T) {
+	db := server.For(t)
+	_, err := Open(within(t), db.URL+"&simba_schema=nowhere")
+	fails(t, err, ErrNoSchema)
+	for _, drop := range []string{"DROP SCHEMA %s CASCADE", "DROP TABLE %s.session", "DROP FUNCTION %s.guard()"} {
+		url, options := schema(t, db)
+		s := opened(t, url)
+		session := s.session(time.Hour)
+		token := s.win(session, "name")
+		admin(t, db).do(fmt.Sprintf(drop, options.Schema))
+		for name, err := range s.everything(session, token) {
+			if name == "Inspect" && strings.Contains(drop, "guard") || (name == "Release" || name == "CloseSession") && strings.Contains(drop, "guard") {
+				continue
+			}
+			if !errors.Is(err, ErrNoSchema) {
+				t.Errorf("%s: %s: got %v", drop, name, err)
+			}
+		}
+		s.leavesNothing()
+	}
+}
+
+// everything makes each call once.
+func (s *store) everything(session string, token uint64) map[string]error {
+	errs := make(map[string]error)
+	_, errs["Open"] = s.Open(s.ctx, time.Hour, "")
+	_, errs["Renew"] = s.Renew(s.ctx, session, 0, true)
+	_, errs["Acquire"] = s.Acquire(s.ctx, session, []string{"other"}, false)
+	errs["Release"] = s.Release(s.ctx, session, []backend.Lease{{Name: "name", Token: token}})
+	_, errs["Inspect"] = s.Inspect(s.ctx, []string{"name"})
+	errs["CloseSession"] = s.CloseSession(s.ctx, session)
+	return errs
+}
+
+// leavesNothing checks that no connection of the pools is in use, or in a transaction.
+func (s *store) leavesNothing() {
+	s.tb.Helper()
+	eventually(s.tb, "no connection is in use", func() bool {
+		return s.calls.Stat().AcquiredConns() == 0 && s.renewals.Stat().AcquiredConns() == 0
+	})
+	a := admin(s.tb, server.For(s.tb))
+	eventually(s.tb, "no connection is in a transaction", func() bool {
+		return a.number("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'simba' AND state <> 'idle'") == 0
+	})
+}
+
+// The privileges of docs/backends/postgres.md are enough, and without them the error says so.
+func TestPrivileges(t *testing.T) {
+	db := server.For(t)
+	url, options := schema(t, db)
+	a := admin(t, db)
+	a.do("CREATE ROLE app LOGIN")
+	a.do("CREATE ROLE reader LOGIN")
+	as := func(role string) string { return strings.Replace(url, "postgres@", role+"@", 1) }
+	_, err := Open(within(t), as("app"))
+	fails(t, err, ErrPrivilege)
+
+	for _, grant := range []string{
+		"GRANT USAGE ON SCHEMA %s TO app, reader",
+		"GRANT SELECT ON ALL TABLES IN SCHEMA %s TO app, reader",
+		"GRANT INSERT, UPDATE, DELETE ON %[1]s.session, %[1]s.lease TO app",
+	} {
+		a.do(fmt.Sprintf(grant, options.Schema))
+	}
+	s := opened(t, as("app"))
+	session := s.session(time.Hour)
+	token := s.win(session, "name")
+	s.renew(session)
+	reader := opened(t, as("reader"))
+	for name, err := range reader.everything(session, token) {
+		if name == "Inspect" {
+			if err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		if !errors.Is(err, ErrPrivilege) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if h := s.holder("name"); h.Token != token {
+		t.Errorf("after calls that were refused: %+v", h)
+	}
+	for name, err := range s.everything(session, token) {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := Migrate(within(t), connect(t, as("app")), Options{Schema: "another"}); !errors.Is(err, ErrPrivilege) {
+		t.Errorf("a migration without privileges: %v", err)
+	}
+	reader.leavesNothing()
+}
+
+func connect(tb testing.TB, url string) *pgx.Conn {
+	tb.Helper()
+	config, _, err := ParseURL(url)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	conn, err := pgx.ConnectConfig(within(tb), config.ConnConfig)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { conn.Close(within(tb)) })
+	return conn
+}
+
+func TestURL(t *testing.T) {
+	const url = "postgres://u:secret@h:1/d?sslmode=disable&pool_max_conns=7"
+	config, options, err := ParseURL(url + "&simba_schema=locks&simba_direct=postgres%3A%2F%2Fdirect%2Fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if options.Schema != "locks" || options.Direct != "postgres://direct/d" || config.MaxConns != 7 {
+		t.Errorf("%+v, %d connections", options, config.MaxConns)
+	}
+	for _, name := range []string{"simba_schema", "simba_direct"} {
+		if _, ok := config.ConnConfig.RuntimeParams[name]; ok {
+			t.Errorf("the server would be asked for %s", name)
+		}
+	}
+	if _, options, err := ParseURL("host=h user=u"); err != nil || options.schema() != DefaultSchema {
+		t.Errorf("key=value: %+v, %v", options, err)
+	}
+	for _, bad := range []string{
+		url + "&simba_schema=Locks", url + "&simba_schema=a-b", url + "&simba_schema=" + strings.Repeat("x", 41),
+		url + "&simba_schema=%zz", url + "&sslmode=quite", "postgres://u:secret@h:port/d",
+	} {
+		_, _, err := ParseURL(bad)
+		if err == nil || strings.Contains(err.Error(), "secret") || !strings.HasPrefix(err.Error(), "simba: postgres: ") {
+			t.Errorf("%s: got %v", bad, err)
+		}
+	}
+}
