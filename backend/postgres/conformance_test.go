@@ -1,19 +1,26 @@
 package postgres
 
 import (
+	"flag"
 	"testing"
+	"time"
 
 	"github.com/simba-go/simba/backend"
 	"github.com/simba-go/simba/backend/backendtest"
 	"github.com/simba-go/simba/internal/servers"
 )
 
-// config is for the suite: two stores over one schema. URL is where the stores connect to; a restart
-// is one of the server.
+// config is for the suite: two stores over one schema, which connect to the server or the pooler. A
+// restart is one of the server, which is killed.
 func config(to *servers.Shared) backendtest.Config {
 	return backendtest.Config{Open: func(tb testing.TB) backendtest.Store {
+		opened := func(tb testing.TB, url string) *store {
+			s := opened(tb, url)
+			s.listener.echo = 200 * time.Millisecond // no need to wait long for what will not come
+			return s
+		}
 		db := server.For(tb)
-		_, options := schema(tb, db)
+		_, options := newSchema(tb, db)
 		url := to.For(tb).URL + "&simba_schema=" + options.Schema
 		first := opened(tb, url)
 		reopen := func(tb testing.TB) backend.Driver {
@@ -44,4 +51,11 @@ func config(to *servers.Shared) backendtest.Config {
 
 func TestConforms(t *testing.T) { backendtest.Run(t, config(server)) }
 
-func TestConformsThroughPgBouncer(t *testing.T) { backendtest.Run(t, config(pooler)) }
+func TestConformsThroughPgBouncer(t *testing.T) {
+	// What differs from the above is how statements travel, which takes no long sequences to find out.
+	defer flag.Set("rapid.checks", flag.Lookup("rapid.checks").Value.String())
+	if err := flag.Set("rapid.checks", "20"); err != nil {
+		t.Fatal(err)
+	}
+	backendtest.Run(t, config(pooler))
+}

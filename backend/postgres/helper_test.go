@@ -38,8 +38,8 @@ func within(tb testing.TB) context.Context {
 
 var schemas atomic.Int64
 
-// schema makes the tables in a schema of the test's own, and returns the URL of it.
-func schema(tb testing.TB, s *servers.Server) (url string, options Options) {
+// newSchema makes the tables in a schema of the test's own, and returns the URL of it.
+func newSchema(tb testing.TB, s *servers.Server) (url string, options Options) {
 	tb.Helper()
 	options.Schema = fmt.Sprintf("test_%d", schemas.Add(1))
 	db := admin(tb, s)
@@ -109,7 +109,7 @@ func kept(tb testing.TB, s *Store) *store {
 // fresh returns a store in a new schema.
 func fresh(tb testing.TB) *store {
 	tb.Helper()
-	url, _ := schema(tb, server.For(tb))
+	url, _ := newSchema(tb, server.For(tb))
 	return opened(tb, url)
 }
 

@@ -64,7 +64,7 @@ func (p *psql) running(schema string) int64 {
 // goes on, also of the same session.
 func TestLeaseRowIsLocked(t *testing.T) {
 	db := server.For(t)
-	url, options := schema(t, db)
+	url, options := newSchema(t, db)
 	s := opened(t, url)
 	session, other := s.session(time.Hour), s.session(time.Hour)
 	s.free(session, "name", s.win(session, "name"))
@@ -97,7 +97,7 @@ func TestLeaseRowIsLocked(t *testing.T) {
 // leases given away before its time, and other sessions of the process are renewed.
 func TestSessionRowIsLocked(t *testing.T) {
 	db := server.For(t)
-	url, options := schema(t, db)
+	url, options := newSchema(t, db)
 	s := opened(t, url)
 	session, other := s.session(time.Hour), s.session(time.Hour)
 	token := s.win(session, "name")
@@ -127,7 +127,7 @@ func TestSessionRowIsLocked(t *testing.T) {
 // looked at it before, and a renewal that waited finds by the clock of then that it is too late.
 func TestRenewalThatWaitedTooLong(t *testing.T) {
 	db := server.For(t)
-	url, options := schema(t, db)
+	url, options := newSchema(t, db)
 	s := opened(t, url)
 	session, other := s.session(300*time.Millisecond), s.session(time.Hour)
 	token := s.win(session, "name")
@@ -154,7 +154,7 @@ func TestRenewalThatWaitedTooLong(t *testing.T) {
 // nothing gets through any more.
 func cutOff(t *testing.T) (far *store, session string, near *store, lock *psql, options Options, p *proxy.Proxy) {
 	db := server.For(t)
-	url, options := schema(t, db)
+	url, options := newSchema(t, db)
 	near = opened(t, url)
 	p, err := proxy.New(db.Addr)
 	if err != nil {
@@ -226,7 +226,7 @@ func TestCutOffAndTooLate(t *testing.T) {
 // Through a pooler, the timeouts hold as well.
 func TestTimeoutsThroughPgBouncer(t *testing.T) {
 	db := server.For(t)
-	_, options := schema(t, db)
+	_, options := newSchema(t, db)
 	s := opened(t, pooler.For(t).URL+"&simba_schema="+options.Schema)
 	session := s.session(time.Hour)
 	s.free(session, "name", s.win(session, "name"))

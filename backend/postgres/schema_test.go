@@ -90,7 +90,7 @@ func TestSchemasAreApart(t *testing.T) {
 // What a newer program has made is not touched.
 func TestNewerVersion(t *testing.T) {
 	db := server.For(t)
-	url, options := schema(t, db)
+	url, options := newSchema(t, db)
 	a := admin(t, db)
 	a.do("UPDATE "+options.Schema+".version SET version = $1", Version+1)
 	_, err := Open(within(t), url)
@@ -110,7 +110,7 @@ func TestMissingTables(t *testing.T) {
 	_, err := Open(within(t), db.URL+"&simba_schema=nowhere")
 	fails(t, err, ErrNoSchema)
 	for _, drop := range []string{"DROP SCHEMA %s CASCADE", "DROP TABLE %s.session", "DROP FUNCTION %s.guard()"} {
-		url, options := schema(t, db)
+		url, options := newSchema(t, db)
 		s := opened(t, url)
 		session := s.session(time.Hour)
 		token := s.win(session, "name")
@@ -154,7 +154,7 @@ func (s *store) leavesNothing() {
 // The privileges of docs/backends/postgres.md are enough, and without them the error says so.
 func TestPrivileges(t *testing.T) {
 	db := server.For(t)
-	url, options := schema(t, db)
+	url, options := newSchema(t, db)
 	a := admin(t, db)
 	a.do("CREATE ROLE app LOGIN")
 	a.do("CREATE ROLE reader LOGIN")

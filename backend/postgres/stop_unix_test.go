@@ -26,7 +26,7 @@ func freeze(t *testing.T, pid int) (thaw func()) {
 // take the lease, and when it goes on it finds that.
 func TestProcessStoppedBeforeItsLock(t *testing.T) {
 	db := server.For(t)
-	url, options := schema(t, db)
+	url, options := newSchema(t, db)
 	s := opened(t, url)
 	session, other := s.session(time.Hour), s.session(time.Hour)
 	first := s.win(session, "name")
@@ -55,7 +55,7 @@ func TestProcessStoppedBeforeItsLock(t *testing.T) {
 // everything else goes on, and when it goes on it either writes or fails.
 func TestProcessStoppedWithItsLock(t *testing.T) {
 	db := server.For(t)
-	url, options := schema(t, db)
+	url, options := newSchema(t, db)
 	s := opened(t, url)
 	session, other := s.session(time.Hour), s.session(time.Hour)
 	s.free(session, "name", s.win(session, "name"))

@@ -67,16 +67,17 @@ type listener struct {
 	config  *pgx.ConnConfig
 	options Options
 	err     error         // of the direct URL
+	echo    time.Duration // until a notice must have come back
 	quiet   time.Duration // before a connection is asked whether it is still there
 	patient time.Duration // with the answer
 
 	mu     sync.Mutex
-	deaf   bool // nothing can be heard, and that is not going to change
+	deaf   time.Time // until when it is not worth trying
 	warned sync.Once
 }
 
 func newListener(config *pgx.ConnConfig, o Options) *listener {
-	l := &listener{config: config.Copy(), options: o, quiet: quiet, patient: Timeout}
+	l := &listener{config: config.Copy(), options: o, echo: echoTime, quiet: quiet, patient: Timeout}
 	if o.Direct != "" {
 		direct, err := pgx.ParseConfig(o.Direct)
 		if err != nil {
@@ -94,7 +95,10 @@ func newListener(config *pgx.ConnConfig, o Options) *listener {
 var errDeaf = errors.New("the connection does not hear what is sent")
 
 // echoTime is how long a notice may take to come back.
-const echoTime = time.Second
+const echoTime = 2 * time.Second
+
+// deafTime is for how long it is not tried again.
+const deafTime = 10 * time.Minute
 
 // ear is a connection that listens.
 type ear struct {
@@ -110,7 +114,7 @@ type ear struct {
 // then give the server's connection to somebody else.
 func (l *listener) listen(ctx context.Context, s *Store) (*ear, error) {
 	l.mu.Lock()
-	deaf := l.deaf
+	deaf := time.Now().Before(l.deaf)
 	l.mu.Unlock()
 	if deaf {
 		return nil, errDeaf
@@ -123,7 +127,7 @@ func (l *listener) listen(ctx context.Context, s *Store) (*ear, error) {
 		return nil, err
 	}
 	if _, err = conn.Exec(ctx, `LISTEN "`+l.options.channel()+`"`); err == nil {
-		err = l.echo(ctx, s, conn)
+		err = l.prove(ctx, s, conn)
 	}
 	if err != nil {
 		hangUp(conn)
@@ -135,20 +139,20 @@ func (l *listener) listen(ctx context.Context, s *Store) (*ear, error) {
 	return e, nil
 }
 
-// echo sends a notice from another connection, and waits for it.
-func (l *listener) echo(ctx context.Context, s *Store, conn *pgx.Conn) error {
+// prove sends a notice from another connection, and waits for it.
+func (l *listener) prove(ctx context.Context, s *Store, conn *pgx.Conn) error {
 	word := probe + rand.Text()
 	if err := s.cry(ctx, []string{word}); err != nil {
 		return err
 	}
-	waiting, cancel := context.WithTimeout(ctx, echoTime)
+	waiting, cancel := context.WithTimeout(ctx, l.echo)
 	defer cancel()
 	for {
 		n, err := conn.WaitForNotification(waiting)
 		switch {
 		case err != nil && waiting.Err() != nil && ctx.Err() == nil:
 			l.mu.Lock()
-			l.deaf = true
+			l.deaf = time.Now().Add(deafTime)
 			l.mu.Unlock()
 			return errDeaf
 		case err != nil:

@@ -92,7 +92,7 @@ func TestWatchNoticesExpiry(t *testing.T) {
 // watch, which looks at everything.
 func TestListenerIsKilled(t *testing.T) {
 	db := server.For(t)
-	url, _ := schema(t, db)
+	url, _ := newSchema(t, db)
 	s := opened(t, url)
 	session := s.session(time.Hour)
 	token := s.win(session, "name")
@@ -109,7 +109,7 @@ func TestListenerIsKilled(t *testing.T) {
 // A connection that goes silent is noticed, because it is asked now and then.
 func TestListenerGoesSilent(t *testing.T) {
 	db := server.For(t)
-	_, options := schema(t, db)
+	_, options := newSchema(t, db)
 	p, err := proxy.New(db.Addr)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestListenerGoesSilent(t *testing.T) {
 // itself it hears.
 func TestPoolerIsDeaf(t *testing.T) {
 	db, bouncer := server.For(t), pooler.For(t)
-	_, options := schema(t, db)
+	_, options := newSchema(t, db)
 	config, _, err := ParseURL(bouncer.URL + "&default_query_exec_mode=exec")
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func TestPoolerIsDeaf(t *testing.T) {
 	options.Direct = db.URL
 	hearing := begin(options)
 	hearing.watch("free").hears("free")
-	if log.Len() > 0 || hearing.listener.deaf {
+	if log.Len() > 0 || !hearing.listener.deaf.IsZero() {
 		t.Errorf("it does not listen: %s", log.String())
 	}
 }

@@ -51,7 +51,7 @@ func TestServerIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Stop() })
-	url, _ := schema(t, db)
+	url, _ := newSchema(t, db)
 	contend(t, func(int) *store { return opened(t, url) }, func() {
 		for range 3 {
 			time.Sleep(rand.N(time.Second)) // at random points
@@ -66,7 +66,7 @@ func TestServerIsKilled(t *testing.T) {
 // The networks of some are cut, stalled, and lose answers.
 func TestNetworkFails(t *testing.T) {
 	db := server.For(t)
-	url, options := schema(t, db)
+	url, options := newSchema(t, db)
 	networks := make([]*proxy.Proxy, contenders)
 	open := func(i int) *store {
 		p, err := proxy.New(db.Addr)
@@ -111,7 +111,7 @@ func through(db *servers.Server, p *proxy.Proxy, options Options) string {
 func TestStormOfBatches(t *testing.T) {
 	const clients, rounds = 16, 25
 	db := server.For(t)
-	url, _ := schema(t, db)
+	url, _ := newSchema(t, db)
 	a := admin(t, db)
 	deadlocks := func() int64 {
 		return a.number("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
@@ -183,7 +183,7 @@ func storm(s *store, names []string) error {
 // A pool of the user's that is exhausted holds up what goes through it, and not the renewals.
 func TestExhaustedPool(t *testing.T) {
 	db := server.For(t)
-	url, options := schema(t, db)
+	url, options := newSchema(t, db)
 	config, _, err := ParseURL(url)
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +229,7 @@ func TestReplica(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { primary.Stop() })
-	url, options := schema(t, primary)
+	url, options := newSchema(t, primary)
 	s := opened(t, url)
 	session := s.session(time.Hour)
 	token := s.win(session, "name")
@@ -267,7 +267,7 @@ func TestReplica(t *testing.T) {
 // A store that is closed leaves no connection, whatever it was doing.
 func TestCloseLeavesNothing(t *testing.T) {
 	db := server.For(t)
-	url, options := schema(t, db)
+	url, options := newSchema(t, db)
 	a := admin(t, db)
 	s, err := Open(within(t), url+"&application_name=to_be_closed")
 	if err != nil {

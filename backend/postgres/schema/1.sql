@@ -7,8 +7,9 @@
 --
 -- A name's row in lease stays for ever, because it holds the name's last token.
 --
--- Neither table has an index besides its primary key, and half of each page is left free: so
--- updates stay on their page (HOT), touch no index, and leave nothing for a vacuum to do.
+-- Neither table has an index besides its primary key, and much of each page is left free: so
+-- updates stay on their page (HOT), touch no index, and leave nothing for a vacuum to do. There are
+-- few sessions, and each is updated again and again, so their pages are left free but for a few rows.
 
 CREATE TABLE {{schema}}.version (version integer NOT NULL);
 
@@ -19,7 +20,7 @@ CREATE TABLE {{schema}}.session (
 	expires_at timestamptz NOT NULL,
 	revision   bigint NOT NULL DEFAULT 1,                 -- of the session's set of leases
 	names      text[] COLLATE "C" DEFAULT '{}'            -- of its leases; NULL if they are too many
-) WITH (fillfactor = 50);
+) WITH (fillfactor = 10);
 
 CREATE TABLE {{schema}}.lease (
 	name    text COLLATE "C" PRIMARY KEY,

@@ -1,0 +1,262 @@
+package postgres
+
+import (
+	"crypto/rand"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/simba-go/simba/backend"
+)
+
+// beside returns a psql beside a store in a new schema.
+func beside(tb testing.TB) (s *store, a *psql, schema string) {
+	db := server.For(tb)
+	url, options := newSchema(tb, db)
+	return opened(tb, url), admin(tb, db), options.Schema
+}
+
+func numbered(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("orders:%d", i)
+	}
+	return names
+}
+
+// hold acquires n names, in calls of the largest size.
+func (s *store) hold(session string, n int) {
+	s.tb.Helper()
+	names := numbered(n)
+	for len(names) > 0 {
+		batch := names[:min(len(names), backend.MaxBatch)]
+		names = names[len(batch):]
+		outcomes, err := s.Acquire(s.ctx, session, batch, true)
+		if err != nil || len(won(outcomes, false)) != len(batch) {
+			s.tb.Fatalf("%d of %d names: %v", len(won(outcomes, false)), len(batch), err)
+		}
+	}
+}
+
+// The token that follows is greater than the last one, and not below the clock of the server, which
+// may have been set back.
+func TestTokens(t *testing.T) {
+	s, a, schema := beside(t)
+	session := s.session(time.Hour)
+	wall := uint64(a.number("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"))
+	first := s.win(session, "name")
+	if first < wall || first > wall+uint64(bound.Microseconds()) {
+		t.Errorf("the token is %d, and the clock is at %d", first, wall)
+	}
+	s.free(session, "name", first)
+	const future = 1<<53 - 2
+	a.do("UPDATE "+schema+".lease SET token = $1", future)
+	if token := s.win(session, "name"); token != future+1 {
+		t.Errorf("the token is %d", token)
+	}
+	s.free(session, "name", future+1)
+	// There is none above; nothing must be taken then.
+	_, err := s.Acquire(s.ctx, session, []string{"another", "name"}, false)
+	if !contains(err, "in the future") || expired(err) {
+		t.Errorf("got %v", err)
+	}
+	for _, name := range []string{"name", "another"} {
+		if h := s.holder(name); h.Held {
+			t.Errorf("%+v", h)
+		}
+	}
+}
+
+// The end of a session is one row, however many leases it had; they are free as they are.
+func TestEndOfASessionIsOneRow(t *testing.T) {
+	s, a, schema := beside(t)
+	session, other := s.session(time.Hour), s.session(time.Hour)
+	s.hold(session, 3*backend.MaxBatch)
+	leases := func() int64 {
+		return a.number("SELECT count(*) FROM " + schema + ".lease WHERE session IS NOT NULL")
+	}
+	if err := s.CloseSession(s.ctx, session); err != nil {
+		t.Fatal(err)
+	}
+	if n := leases(); n != 3*backend.MaxBatch {
+		t.Errorf("closing the session wrote %d leases", 3*backend.MaxBatch-n)
+	}
+	if n := a.number("SELECT count(*) FROM " + schema + ".session"); n != 1 {
+		t.Errorf("%d sessions are left", n)
+	}
+	if held, err := s.Inspect(s.ctx, nil); err != nil || len(held) != 0 {
+		t.Errorf("%d leases are held: %v", len(held), err)
+	}
+	s.win(other, "orders:7")
+}
+
+// Sessions whose processes died and that nobody asks about do not pile up.
+func TestDeadSessionsAreSwept(t *testing.T) {
+	s, a, schema := beside(t)
+	alive := s.session(time.Hour)
+	ids := make([]string, 2000)
+	for i := range ids {
+		ids[i] = rand.Text()
+	}
+	a.do(`INSERT INTO `+schema+`.session (id, label, lease, expires_at)
+		SELECT id, '', 1, now() - interval '1 second' FROM unnest($1::text[]) id`, ids)
+	for range 100 {
+		s.session(time.Hour)
+	}
+	if n := a.number("SELECT count(*) FROM " + schema + ".session"); n > 200 {
+		t.Errorf("there are %d sessions", n)
+	}
+	s.renew(alive)
+}
+
+// That a session has expired is written down, so that it stays so whatever the clock says later.
+func TestExpiryIsWrittenDown(t *testing.T) {
+	s, a, schema := beside(t)
+	for name, ask := range map[string]func(session string) error{
+		"renew":   func(session string) error { _, err := s.Renew(s.ctx, session, 0, false); return err },
+		"acquire": func(session string) error { _, err := s.Acquire(s.ctx, session, []string{"x"}, false); return err },
+	} {
+		session := s.session(time.Hour)
+		a.do("UPDATE "+schema+".session SET expires_at = clock_timestamp() WHERE id = $1", session)
+		if err := ask(session); !expired(err) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if n := a.number("SELECT count(*) FROM "+schema+".session WHERE id = $1 AND expires_at > 'epoch'", session); n != 0 {
+			t.Errorf("%s: it is not written down", name)
+		}
+	}
+}
+
+// A session with more leases than its row lists has them all in its renewals, and one that has given
+// most of them back is listed in its row again.
+func TestManyLeases(t *testing.T) {
+	s, a, schema := beside(t)
+	session := s.session(time.Hour)
+	listed := func() int64 {
+		return a.number("SELECT coalesce(cardinality(names), -1) FROM "+schema+".session WHERE id = $1", session)
+	}
+	s.hold(session, 200)
+	if n := listed(); n != 200 {
+		t.Errorf("its row lists %d", n)
+	}
+	s.hold(session, 300) // 100 of them are new
+	r := s.renew(session)
+	if len(r.Leases) != 300 || listed() != -1 {
+		t.Errorf("it has %d leases, and its row lists %d", len(r.Leases), listed())
+	}
+	if r, err := s.Renew(s.ctx, session, r.Revision, false); err != nil || r.Complete {
+		t.Errorf("nothing has changed: %v, %v", r.Complete, err)
+	}
+	if err := s.Release(s.ctx, session, r.Leases[:100]); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.renew(session); len(r.Leases) != 200 || listed() != 200 {
+		t.Errorf("it has %d leases, and its row lists %d", len(r.Leases), listed())
+	}
+	if err := s.Release(s.ctx, session, s.renew(session).Leases[:50]); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.renew(session); len(r.Leases) != 150 || listed() != 150 {
+		t.Errorf("it has %d leases, and its row lists %d", len(r.Leases), listed())
+	}
+}
+
+// What an operator removes by hand is gone at the next complete list (R24).
+func TestRowsRemovedByHand(t *testing.T) {
+	s, a, schema := beside(t)
+	session := s.session(time.Hour)
+	s.win(session, "a")
+	s.win(session, "b")
+	a.do("UPDATE " + schema + ".lease SET session = NULL WHERE name = 'a'")
+	if r := s.renew(session); len(r.Leases) != 1 || r.Leases[0].Name != "b" {
+		t.Errorf("the session has %v", r.Leases)
+	}
+	token := s.win(session, "a") // it has it twice in its row now
+	if r := s.renew(session); len(r.Leases) != 2 {
+		t.Errorf("the session has %v", r.Leases)
+	}
+	s.free(session, "a", token)
+	if r := s.renew(session); len(r.Leases) != 1 {
+		t.Errorf("the session has %v", r.Leases)
+	}
+	a.do("DELETE FROM " + schema + ".session")
+	if _, err := s.Renew(s.ctx, session, 0, false); !expired(err) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOpenIsChecked(t *testing.T) {
+	s := fresh(t)
+	for _, lease := range []time.Duration{0, -time.Second, 999} {
+		if _, err := s.Open(s.ctx, lease, ""); !contains(err, "at least 1µs") {
+			t.Errorf("%v: got %v", lease, err)
+		}
+	}
+	session := s.session(math.MaxInt64) // for ever
+	s.win(session, "name")
+	s.renew(session)
+	grant, err := s.Open(s.ctx, time.Hour, "a\x00b\xffc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.win(grant.Session, "odd")
+	if h := s.holder("odd"); h.Label != "a\uFFFDb\uFFFDc" {
+		t.Errorf("the label is %q", h.Label)
+	}
+}
+
+// A database whose transactions are isolated in another way, or are not durable, does no harm.
+func TestDatabaseIsSetOtherwise(t *testing.T) {
+	db := server.For(t)
+	url, options := newSchema(t, db)
+	a := admin(t, db)
+	a.do("CREATE ROLE odd LOGIN SUPERUSER")
+	a.do("ALTER ROLE odd SET default_transaction_isolation = 'serializable'")
+	a.do("ALTER ROLE odd SET synchronous_commit = off")
+	a.do("ALTER ROLE odd SET statement_timeout = '1h'")
+	url = strings.Replace(url, "postgres@", "odd@", 1)
+	s := opened(t, url)
+	s.win(s.session(time.Hour), "name")
+
+	config, _, err := ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := New(within(t), userPool(t, config), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = kept(t, opened).Open(within(t), time.Hour, "")
+	if !contains(err, "must be read committed") || !contains(err, "default_transaction_isolation") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// All updates stay on their page, and touch no index.
+func TestUpdatesAreHOT(t *testing.T) {
+	s, a, schema := beside(t)
+	var running sync.WaitGroup
+	for i := range 4 {
+		running.Go(func() {
+			session := s.session(time.Hour)
+			name := fmt.Sprintf("name-%d", i)
+			for range 150 {
+				s.free(session, name, s.win(session, name))
+				s.renew(session)
+			}
+		})
+	}
+	running.Wait()
+	count := func(table, what string) int64 {
+		return a.number("SELECT "+what+" FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = $2", schema, table)
+	}
+	for table, least := range map[string]int64{"session": 4 * 450, "lease": 4 * 300} {
+		eventually(t, "the statistics are there", func() bool { return count(table, "n_tup_upd") >= least })
+		if all, hot := count(table, "n_tup_upd"), count(table, "n_tup_hot_upd"); all != hot {
+			t.Errorf("%d of %d updates of %s were not HOT", all-hot, all, table)
+		}
+	}
+}
