@@ -7,6 +7,7 @@ import (
 
 	"github.com/simba-go/simba/backend"
 	"github.com/simba-go/simba/backend/backendtest"
+	"github.com/simba-go/simba/backend/internal/drivertest"
 	"github.com/simba-go/simba/internal/servers"
 )
 
@@ -28,7 +29,7 @@ func config(to *servers.Shared) backendtest.Config {
 				tb.Fatal(err)
 			}
 			db.Kill()
-			if err := db.Start(within(tb)); err != nil {
+			if err := db.Start(drivertest.Within(tb)); err != nil {
 				tb.Fatal(err)
 			}
 			return opened(tb, url)
@@ -40,7 +41,7 @@ func config(to *servers.Shared) backendtest.Config {
 			Wipe: func(tb testing.TB) backend.Driver {
 				a := admin(tb, db)
 				a.do("DROP SCHEMA " + options.Schema + " CASCADE")
-				if err := Migrate(within(tb), a.Conn, options); err != nil {
+				if err := Migrate(drivertest.Within(tb), a.Conn, options); err != nil {
 					tb.Fatal(err)
 				}
 				return reopen(tb)

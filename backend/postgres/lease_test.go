@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/simba-go/simba/backend"
+	"github.com/simba-go/simba/backend/internal/drivertest"
 )
 
 // beside returns a psql beside a store in a new schema.
@@ -18,52 +19,30 @@ func beside(tb testing.TB) (s *store, a *psql, schema string) {
 	return opened(tb, url), admin(tb, db), options.Schema
 }
 
-func numbered(n int) []string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = fmt.Sprintf("orders:%d", i)
-	}
-	return names
-}
-
-// hold acquires n names, in calls of the largest size.
-func (s *store) hold(session string, n int) {
-	s.tb.Helper()
-	names := numbered(n)
-	for len(names) > 0 {
-		batch := names[:min(len(names), backend.MaxBatch)]
-		names = names[len(batch):]
-		outcomes, err := s.Acquire(s.ctx, session, batch, true)
-		if err != nil || len(won(outcomes, false)) != len(batch) {
-			s.tb.Fatalf("%d of %d names: %v", len(won(outcomes, false)), len(batch), err)
-		}
-	}
-}
-
 // The token that follows is greater than the last one, and not below the clock of the server, which
 // may have been set back.
 func TestTokens(t *testing.T) {
 	s, a, schema := beside(t)
-	session := s.session(time.Hour)
+	session := s.Session(time.Hour)
 	wall := uint64(a.number("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"))
-	first := s.win(session, "name")
-	if first < wall || first > wall+uint64(bound.Microseconds()) {
+	first := s.Win(session, "name")
+	if first < wall || first > wall+uint64(drivertest.Bound.Microseconds()) {
 		t.Errorf("the token is %d, and the clock is at %d", first, wall)
 	}
-	s.free(session, "name", first)
+	s.Free(session, "name", first)
 	const future = 1<<53 - 2
 	a.do("UPDATE "+schema+".lease SET token = $1", future)
-	if token := s.win(session, "name"); token != future+1 {
+	if token := s.Win(session, "name"); token != future+1 {
 		t.Errorf("the token is %d", token)
 	}
-	s.free(session, "name", future+1)
+	s.Free(session, "name", future+1)
 	// There is none above; nothing must be taken then.
-	_, err := s.Acquire(s.ctx, session, []string{"another", "name"}, false)
+	_, err := s.Acquire(s.Ctx, session, []string{"another", "name"}, false)
 	if !contains(err, "in the future") || expired(err) {
 		t.Errorf("got %v", err)
 	}
 	for _, name := range []string{"name", "another"} {
-		if h := s.holder(name); h.Held {
+		if h := s.Holder(name); h.Held {
 			t.Errorf("%+v", h)
 		}
 	}
@@ -72,12 +51,12 @@ func TestTokens(t *testing.T) {
 // The end of a session is one row, however many leases it had; they are free as they are.
 func TestEndOfASessionIsOneRow(t *testing.T) {
 	s, a, schema := beside(t)
-	session, other := s.session(time.Hour), s.session(time.Hour)
-	s.hold(session, 3*backend.MaxBatch)
+	session, other := s.Session(time.Hour), s.Session(time.Hour)
+	s.Hold(session, 3*backend.MaxBatch)
 	leases := func() int64 {
 		return a.number("SELECT count(*) FROM " + schema + ".lease WHERE session IS NOT NULL")
 	}
-	if err := s.CloseSession(s.ctx, session); err != nil {
+	if err := s.CloseSession(s.Ctx, session); err != nil {
 		t.Fatal(err)
 	}
 	if n := leases(); n != 3*backend.MaxBatch {
@@ -86,16 +65,16 @@ func TestEndOfASessionIsOneRow(t *testing.T) {
 	if n := a.number("SELECT count(*) FROM " + schema + ".session"); n != 1 {
 		t.Errorf("%d sessions are left", n)
 	}
-	if held, err := s.Inspect(s.ctx, nil); err != nil || len(held) != 0 {
+	if held, err := s.Inspect(s.Ctx, nil); err != nil || len(held) != 0 {
 		t.Errorf("%d leases are held: %v", len(held), err)
 	}
-	s.win(other, "orders:7")
+	s.Win(other, "orders:7")
 }
 
 // Sessions whose processes died and that nobody asks about do not pile up.
 func TestDeadSessionsAreSwept(t *testing.T) {
 	s, a, schema := beside(t)
-	alive := s.session(time.Hour)
+	alive := s.Session(time.Hour)
 	ids := make([]string, 2000)
 	for i := range ids {
 		ids[i] = rand.Text()
@@ -103,22 +82,22 @@ func TestDeadSessionsAreSwept(t *testing.T) {
 	a.do(`INSERT INTO `+schema+`.session (id, label, lease, expires_at)
 		SELECT id, '', 1, now() - interval '1 second' FROM unnest($1::text[]) id`, ids)
 	for range 100 {
-		s.session(time.Hour)
+		s.Session(time.Hour)
 	}
 	if n := a.number("SELECT count(*) FROM " + schema + ".session"); n > 200 {
 		t.Errorf("there are %d sessions", n)
 	}
-	s.renew(alive)
+	s.List(alive)
 }
 
 // That a session has expired is written down, so that it stays so whatever the clock says later.
 func TestExpiryIsWrittenDown(t *testing.T) {
 	s, a, schema := beside(t)
 	for name, ask := range map[string]func(session string) error{
-		"renew":   func(session string) error { _, err := s.Renew(s.ctx, session, 0, false); return err },
-		"acquire": func(session string) error { _, err := s.Acquire(s.ctx, session, []string{"x"}, false); return err },
+		"renew":   func(session string) error { _, err := s.Renew(s.Ctx, session, 0, false); return err },
+		"acquire": func(session string) error { _, err := s.Acquire(s.Ctx, session, []string{"x"}, false); return err },
 	} {
-		session := s.session(time.Hour)
+		session := s.Session(time.Hour)
 		a.do("UPDATE "+schema+".session SET expires_at = clock_timestamp() WHERE id = $1", session)
 		if err := ask(session); !expired(err) {
 			t.Errorf("%s: %v", name, err)
@@ -133,32 +112,32 @@ func TestExpiryIsWrittenDown(t *testing.T) {
 // most of them back is listed in its row again.
 func TestManyLeases(t *testing.T) {
 	s, a, schema := beside(t)
-	session := s.session(time.Hour)
+	session := s.Session(time.Hour)
 	listed := func() int64 {
 		return a.number("SELECT coalesce(cardinality(names), -1) FROM "+schema+".session WHERE id = $1", session)
 	}
-	s.hold(session, 200)
+	s.Hold(session, 200)
 	if n := listed(); n != 200 {
 		t.Errorf("its row lists %d", n)
 	}
-	s.hold(session, 300) // 100 of them are new
-	r := s.renew(session)
+	s.Hold(session, 300) // 100 of them are new
+	r := s.List(session)
 	if len(r.Leases) != 300 || listed() != -1 {
 		t.Errorf("it has %d leases, and its row lists %d", len(r.Leases), listed())
 	}
-	if r, err := s.Renew(s.ctx, session, r.Revision, false); err != nil || r.Complete {
+	if r, err := s.Renew(s.Ctx, session, r.Revision, false); err != nil || r.Complete {
 		t.Errorf("nothing has changed: %v, %v", r.Complete, err)
 	}
-	if err := s.Release(s.ctx, session, r.Leases[:100]); err != nil {
+	if err := s.Release(s.Ctx, session, r.Leases[:100]); err != nil {
 		t.Fatal(err)
 	}
-	if r := s.renew(session); len(r.Leases) != 200 || listed() != 200 {
+	if r := s.List(session); len(r.Leases) != 200 || listed() != 200 {
 		t.Errorf("it has %d leases, and its row lists %d", len(r.Leases), listed())
 	}
-	if err := s.Release(s.ctx, session, s.renew(session).Leases[:50]); err != nil {
+	if err := s.Release(s.Ctx, session, s.List(session).Leases[:50]); err != nil {
 		t.Fatal(err)
 	}
-	if r := s.renew(session); len(r.Leases) != 150 || listed() != 150 {
+	if r := s.List(session); len(r.Leases) != 150 || listed() != 150 {
 		t.Errorf("it has %d leases, and its row lists %d", len(r.Leases), listed())
 	}
 }
@@ -166,23 +145,23 @@ func TestManyLeases(t *testing.T) {
 // What an operator removes by hand is gone at the next complete list (R24).
 func TestRowsRemovedByHand(t *testing.T) {
 	s, a, schema := beside(t)
-	session := s.session(time.Hour)
-	s.win(session, "a")
-	s.win(session, "b")
+	session := s.Session(time.Hour)
+	s.Win(session, "a")
+	s.Win(session, "b")
 	a.do("UPDATE " + schema + ".lease SET session = NULL WHERE name = 'a'")
-	if r := s.renew(session); len(r.Leases) != 1 || r.Leases[0].Name != "b" {
+	if r := s.List(session); len(r.Leases) != 1 || r.Leases[0].Name != "b" {
 		t.Errorf("the session has %v", r.Leases)
 	}
-	token := s.win(session, "a") // it has it twice in its row now
-	if r := s.renew(session); len(r.Leases) != 2 {
+	token := s.Win(session, "a") // it has it twice in its row now
+	if r := s.List(session); len(r.Leases) != 2 {
 		t.Errorf("the session has %v", r.Leases)
 	}
-	s.free(session, "a", token)
-	if r := s.renew(session); len(r.Leases) != 1 {
+	s.Free(session, "a", token)
+	if r := s.List(session); len(r.Leases) != 1 {
 		t.Errorf("the session has %v", r.Leases)
 	}
 	a.do("DELETE FROM " + schema + ".session")
-	if _, err := s.Renew(s.ctx, session, 0, false); !expired(err) {
+	if _, err := s.Renew(s.Ctx, session, 0, false); !expired(err) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -190,19 +169,19 @@ func TestRowsRemovedByHand(t *testing.T) {
 func TestOpenIsChecked(t *testing.T) {
 	s := fresh(t)
 	for _, lease := range []time.Duration{0, -time.Second, 999} {
-		if _, err := s.Open(s.ctx, lease, ""); !contains(err, "at least 1µs") {
+		if _, err := s.Open(s.Ctx, lease, ""); !contains(err, "at least 1µs") {
 			t.Errorf("%v: got %v", lease, err)
 		}
 	}
-	session := s.session(math.MaxInt64) // for ever
-	s.win(session, "name")
-	s.renew(session)
-	grant, err := s.Open(s.ctx, time.Hour, "a\x00b\xffc")
+	session := s.Session(math.MaxInt64) // for ever
+	s.Win(session, "name")
+	s.List(session)
+	grant, err := s.Open(s.Ctx, time.Hour, "a\x00b\xffc")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.win(grant.Session, "odd")
-	if h := s.holder("odd"); h.Label != "a\uFFFDb\uFFFDc" {
+	s.Win(grant.Session, "odd")
+	if h := s.Holder("odd"); h.Label != "a\uFFFDb\uFFFDc" {
 		t.Errorf("the label is %q", h.Label)
 	}
 }
@@ -218,17 +197,17 @@ func TestDatabaseIsSetOtherwise(t *testing.T) {
 	a.do("ALTER ROLE odd SET statement_timeout = '1h'")
 	url = strings.Replace(url, "postgres@", "odd@", 1)
 	s := opened(t, url)
-	s.win(s.session(time.Hour), "name")
+	s.Win(s.Session(time.Hour), "name")
 
 	config, _, err := ParseURL(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := New(within(t), userPool(t, config), options)
+	opened, err := New(drivertest.Within(t), userPool(t, config), options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = kept(t, opened).Open(within(t), time.Hour, "")
+	_, err = kept(t, opened).Open(drivertest.Within(t), time.Hour, "")
 	if !contains(err, "must be read committed") || !contains(err, "default_transaction_isolation") {
 		t.Errorf("got %v", err)
 	}
@@ -241,13 +220,13 @@ func TestUpdatesAreHOT(t *testing.T) {
 	s, a, schema := beside(t)
 	var ids [sessions]string
 	for i := range ids {
-		ids[i] = s.session(time.Hour)
+		ids[i] = s.Session(time.Hour)
 	}
 	for range rounds {
 		for i, id := range ids {
 			name := fmt.Sprintf("name-%d", i)
-			s.free(id, name, s.win(id, name))
-			s.renew(id)
+			s.Free(id, name, s.Win(id, name))
+			s.List(id)
 		}
 	}
 	if err := s.Close(); err != nil { // the server counts when a connection ends
@@ -257,7 +236,7 @@ func TestUpdatesAreHOT(t *testing.T) {
 		return a.number("SELECT "+what+" FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = $2", schema, table)
 	}
 	for table, least := range map[string]int64{"session": sessions * rounds * 3, "lease": sessions * rounds * 2} {
-		eventually(t, "the statistics are there", func() bool { return count(table, "n_tup_upd") >= least })
+		drivertest.Eventually(t, "the statistics are there", func() bool { return count(table, "n_tup_upd") >= least })
 		if all, hot := count(table, "n_tup_upd"), count(table, "n_tup_hot_upd"); all != hot {
 			t.Errorf("%d of %d updates of %s were not HOT", all-hot, all, table)
 		}

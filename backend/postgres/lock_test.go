@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/simba-go/simba/backend"
+	"github.com/simba-go/simba/backend/internal/drivertest"
 	"github.com/simba-go/simba/internal/proxy"
 )
 
@@ -14,38 +15,13 @@ func expired(err error) bool { return err == backend.ErrExpired }
 
 func contains(err error, text string) bool { return err != nil && strings.Contains(err.Error(), text) }
 
-// won returns the leases of the outcomes that were won, or half of them.
-func won(outcomes []backend.Outcome, half bool) (leases []backend.Lease) {
-	for i, o := range outcomes {
-		if o.Won && !(half && i%2 == 0) {
-			leases = append(leases, backend.Lease{Name: o.Name, Token: o.Token})
-		}
-	}
-	return leases
-}
-
-// attempt is an acquisition that runs.
-type attempt struct {
-	outcomes []backend.Outcome
-	err      error
-}
-
-func (s *store) attempt(ctx context.Context, session string, names ...string) <-chan attempt {
-	done := make(chan attempt, 1)
-	go func() {
-		outcomes, err := s.Acquire(ctx, session, names, false)
-		done <- attempt{outcomes, err}
-	}()
-	return done
-}
-
 // waiter returns the process of the server that waits for a lock in a function of the schema.
 func (p *psql) waiter(function, schema string) int {
 	p.tb.Helper()
 	const waiting = `SELECT coalesce(max(pid), 0) FROM pg_stat_activity
 		WHERE wait_event_type = 'Lock' AND query LIKE '%"' || $1 || '".' || $2 || '(%' AND pid <> pg_backend_pid()`
 	pid := 0
-	eventually(p.tb, function+" waits for a lock", func() bool {
+	drivertest.Eventually(p.tb, function+" waits for a lock", func() bool {
 		p.do("SELECT pg_stat_clear_snapshot()") // which a transaction keeps
 		pid = int(p.number(waiting, schema, function))
 		return pid != 0
@@ -66,30 +42,30 @@ func TestLeaseRowIsLocked(t *testing.T) {
 	db := server.For(t)
 	url, options := newSchema(t, db)
 	s := opened(t, url)
-	session, other := s.session(time.Hour), s.session(time.Hour)
-	s.free(session, "name", s.win(session, "name"))
+	session, other := s.Session(time.Hour), s.Session(time.Hour)
+	s.Free(session, "name", s.Win(session, "name"))
 	lock := admin(t, db)
 	lock.do("BEGIN")
 	lock.do("SELECT FROM " + options.Schema + ".lease WHERE name = 'name' FOR UPDATE")
 	begun := time.Now()
-	done := s.attempt(s.ctx, session, "name", "another")
+	done := s.Attempt(s.Ctx, session, "name", "another")
 	lock.waiter("lease_acquire", options.Schema)
-	s.renew(session)
-	s.renew(other)
-	s.win(other, "third")
+	s.List(session)
+	s.List(other)
+	s.Win(other, "third")
 	a := <-done
-	fails(t, a.err, ErrLocked)
+	fails(t, a.Err, ErrLocked)
 	if took := time.Since(begun); took < lockTimeout {
 		t.Errorf("it gave up after %v", took)
 	}
-	if h := s.holder("another"); h.Held {
+	if h := s.Holder("another"); h.Held {
 		t.Errorf("a call that failed had an effect: %+v", h)
 	}
-	if r := s.renew(session); len(r.Leases) != 0 {
+	if r := s.List(session); len(r.Leases) != 0 {
 		t.Errorf("it has %v", r.Leases)
 	}
 	lock.do("ROLLBACK")
-	s.win(session, "name")
+	s.Win(session, "name")
 	s.leavesNothing()
 }
 
@@ -99,26 +75,26 @@ func TestSessionRowIsLocked(t *testing.T) {
 	db := server.For(t)
 	url, options := newSchema(t, db)
 	s := opened(t, url)
-	session, other := s.session(time.Hour), s.session(time.Hour)
-	token := s.win(session, "name")
+	session, other := s.Session(time.Hour), s.Session(time.Hour)
+	token := s.Win(session, "name")
 	lock := admin(t, db)
 	lock.do("BEGIN")
 	lock.do("SELECT FROM "+options.Schema+".session WHERE id = $1 FOR UPDATE", session)
 	renewed := make(chan error, 1)
 	go func() {
-		_, err := s.Renew(s.ctx, session, 0, true)
+		_, err := s.Renew(s.Ctx, session, 0, true)
 		renewed <- err
 	}()
 	lock.waiter("session_renew", options.Schema)
-	s.renew(other)
-	if o := s.acquire(other, "name"); o.Won || o.Holder.Token != token {
+	s.List(other)
+	if o := s.Try(other, "name"); o.Won || o.Holder.Token != token {
 		t.Errorf("%+v", o)
 	}
 	fails(t, <-renewed, ErrLocked)
-	a := <-s.attempt(s.ctx, session, "another")
-	fails(t, a.err, ErrLocked)
+	a := <-s.Attempt(s.Ctx, session, "another")
+	fails(t, a.Err, ErrLocked)
 	lock.do("ROLLBACK")
-	if r := s.renew(session); len(r.Leases) != 1 || r.Leases[0].Token != token {
+	if r := s.List(session); len(r.Leases) != 1 || r.Leases[0].Token != token {
 		t.Errorf("afterwards it has %v", r.Leases)
 	}
 }
@@ -129,23 +105,23 @@ func TestRenewalThatWaitedTooLong(t *testing.T) {
 	db := server.For(t)
 	url, options := newSchema(t, db)
 	s := opened(t, url)
-	session, other := s.session(300*time.Millisecond), s.session(time.Hour)
-	token := s.win(session, "name")
+	session, other := s.Session(300*time.Millisecond), s.Session(time.Hour)
+	token := s.Win(session, "name")
 	lock := admin(t, db)
 	lock.do("BEGIN")
 	lock.do("SELECT FROM "+options.Schema+".session WHERE id = $1 FOR UPDATE", session)
 	renewed := make(chan error, 1)
 	go func() {
-		_, err := s.Renew(s.ctx, session, 0, true)
+		_, err := s.Renew(s.Ctx, session, 0, true)
 		renewed <- err
 	}()
 	lock.waiter("session_renew", options.Schema)
-	eventually(t, "the session expires", func() bool { return !s.holder("name").Held })
+	drivertest.Eventually(t, "the session expires", func() bool { return !s.Holder("name").Held })
 	lock.do("ROLLBACK")
 	if err := <-renewed; !expired(err) {
 		t.Errorf("R2: the renewal returned %v", err)
 	}
-	if next := s.win(other, "name"); next <= token {
+	if next := s.Win(other, "name"); next <= token {
 		t.Errorf("R19: the token %d came after %d", next, token)
 	}
 }
@@ -162,17 +138,17 @@ func cutOff(t *testing.T) (far *store, session string, near *store, lock *psql, 
 	}
 	t.Cleanup(func() { p.Close() })
 	far = opened(t, through(db, p, options))
-	session = far.session(time.Hour)
-	far.free(session, "name", far.win(session, "name"))
+	session = far.Session(time.Hour)
+	far.Free(session, "name", far.Win(session, "name"))
 	lock = admin(t, db)
 	lock.do("BEGIN")
 	lock.do("SELECT FROM " + options.Schema + ".lease WHERE name = 'name' FOR UPDATE")
 	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 	defer cancel()
-	done := far.attempt(ctx, session, "name")
+	done := far.Attempt(ctx, session, "name")
 	lock.waiter("lease_acquire", options.Schema)
 	p.Stall()
-	if a := <-done; a.err == nil || expired(a.err) {
+	if a := <-done; a.Err == nil || expired(a.Err) {
 		t.Fatalf("got %+v", a)
 	}
 	return far, session, near, lock, options, p
@@ -183,23 +159,23 @@ func cutOff(t *testing.T) (far *store, session string, near *store, lock *psql, 
 func TestCutOffAndGranted(t *testing.T) {
 	far, session, near, lock, options, p := cutOff(t)
 	lock.do("ROLLBACK") // well before the timeout
-	eventually(t, "the statement ends", func() bool { return lock.running(options.Schema) == 0 })
-	h := near.holder("name")
+	drivertest.Eventually(t, "the statement ends", func() bool { return lock.running(options.Schema) == 0 })
+	h := near.Holder("name")
 	if h.Session != session {
 		t.Fatalf("the statement that nobody waits for has ended, and has not written: %+v", h)
 	}
 	p.Pass()
 	var r backend.Renewal
-	eventually(t, "the client is back", func() (ok bool) {
+	drivertest.Eventually(t, "the client is back", func() (ok bool) {
 		var err error
-		r, err = far.Renew(far.ctx, session, 0, true)
+		r, err = far.Renew(far.Ctx, session, 0, true)
 		return err == nil
 	})
 	if len(r.Leases) != 1 || r.Leases[0] != (backend.Lease{Name: "name", Token: h.Token}) {
 		t.Fatalf("R25: the renewal lists %v", r.Leases)
 	}
-	far.free(session, "name", h.Token)
-	if h := near.holder("name"); h.Held {
+	far.Free(session, "name", h.Token)
+	if h := near.Holder("name"); h.Held {
 		t.Errorf("%+v", h)
 	}
 }
@@ -207,18 +183,18 @@ func TestCutOffAndGranted(t *testing.T) {
 func TestCutOffAndTooLate(t *testing.T) {
 	far, session, near, lock, options, p := cutOff(t)
 	begun := time.Now()
-	eventually(t, "the statement gives up", func() bool { return lock.running(options.Schema) == 0 })
+	drivertest.Eventually(t, "the statement gives up", func() bool { return lock.running(options.Schema) == 0 })
 	if took := time.Since(begun); took > Timeout {
 		t.Errorf("it took %v", took)
 	}
 	lock.do("ROLLBACK")
-	if h := near.holder("name"); h.Held {
+	if h := near.Holder("name"); h.Held {
 		t.Errorf("it wrote nevertheless: %+v", h)
 	}
 	p.Cut()
 	p.Pass()
-	eventually(t, "the client is back", func() bool {
-		r, err := far.Renew(far.ctx, session, 0, true)
+	drivertest.Eventually(t, "the client is back", func() bool {
+		r, err := far.Renew(far.Ctx, session, 0, true)
 		return err == nil && len(r.Leases) == 0
 	})
 }
@@ -228,27 +204,27 @@ func TestTimeoutsThroughPgBouncer(t *testing.T) {
 	db := server.For(t)
 	_, options := newSchema(t, db)
 	s := opened(t, pooler.For(t).URL+"&simba_schema="+options.Schema)
-	session := s.session(time.Hour)
-	s.free(session, "name", s.win(session, "name"))
+	session := s.Session(time.Hour)
+	s.Free(session, "name", s.Win(session, "name"))
 	lock := admin(t, db)
 	lock.do("BEGIN")
 	lock.do("SELECT FROM " + options.Schema + ".lease WHERE name = 'name' FOR UPDATE")
-	a := <-s.attempt(s.ctx, session, "name")
-	fails(t, a.err, ErrLocked)
-	ctx, cancel := context.WithTimeout(s.ctx, 100*time.Millisecond)
+	a := <-s.Attempt(s.Ctx, session, "name")
+	fails(t, a.Err, ErrLocked)
+	ctx, cancel := context.WithTimeout(s.Ctx, 100*time.Millisecond)
 	defer cancel()
-	done := s.attempt(ctx, session, "name")
+	done := s.Attempt(ctx, session, "name")
 	lock.waiter("lease_acquire", options.Schema)
-	if a := <-done; a.err == nil || expired(a.err) {
+	if a := <-done; a.Err == nil || expired(a.Err) {
 		t.Fatalf("got %+v", a)
 	}
-	eventually(t, "the statement gives up", func() bool { return lock.running(options.Schema) == 0 })
+	drivertest.Eventually(t, "the statement gives up", func() bool { return lock.running(options.Schema) == 0 })
 	lock.do("ROLLBACK")
-	if h := s.holder("name"); h.Held {
+	if h := s.Holder("name"); h.Held {
 		t.Errorf("%+v", h)
 	}
 	var timeout string
-	if err := s.calls.QueryRow(s.ctx, "SHOW lock_timeout").Scan(&timeout); err != nil || timeout != "0" {
+	if err := s.calls.QueryRow(s.Ctx, "SHOW lock_timeout").Scan(&timeout); err != nil || timeout != "0" {
 		t.Errorf("the timeout stays with the connection, which is others': %q, %v", timeout, err)
 	}
 }

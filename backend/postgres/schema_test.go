@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/simba-go/simba/backend"
+	"github.com/simba-go/simba/backend/internal/drivertest"
 )
 
 // fails checks that an error is what it must be, and says which database it is about.
@@ -34,18 +35,18 @@ func TestMigrateAtOnce(t *testing.T) {
 	for range 8 {
 		conn := admin(t, db)
 		wg.Go(func() {
-			if err := Migrate(within(t), conn.Conn, options); err != nil {
+			if err := Migrate(drivertest.Within(t), conn.Conn, options); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	wg.Wait()
 	s := opened(t, url)
-	token := s.win(s.session(time.Hour), "name")
-	if err := Migrate(within(t), admin(t, db).Conn, options); err != nil {
+	token := s.Win(s.Session(time.Hour), "name")
+	if err := Migrate(drivertest.Within(t), admin(t, db).Conn, options); err != nil {
 		t.Fatal(err)
 	}
-	if h := s.holder("name"); h.Token != token {
+	if h := s.Holder("name"); h.Token != token {
 		t.Errorf("after another migration: %+v", h)
 	}
 }
@@ -60,22 +61,22 @@ func TestScript(t *testing.T) {
 	}
 	a := admin(t, db)
 	run := func() error {
-		_, err := a.PgConn().Exec(within(t), script).ReadAll()
+		_, err := a.PgConn().Exec(drivertest.Within(t), script).ReadAll()
 		return err
 	}
 	if err := run(); err != nil {
 		t.Fatal(err)
 	}
 	s := opened(t, db.URL+"&simba_schema=user")
-	token := s.win(s.session(time.Hour), "name")
+	token := s.Win(s.Session(time.Hour), "name")
 	if err := run(); err == nil {
 		t.Error("it was run twice without an error")
 	}
 	a.do("ROLLBACK")
-	if err := Migrate(within(t), a.Conn, options); err != nil {
+	if err := Migrate(drivertest.Within(t), a.Conn, options); err != nil {
 		t.Error(err)
 	}
-	if h := s.holder("name"); h.Token != token {
+	if h := s.Holder("name"); h.Token != token {
 		t.Errorf("after another run: %+v", h)
 	}
 }
@@ -83,8 +84,8 @@ func TestScript(t *testing.T) {
 // Clients of two schemas do not see each other.
 func TestSchemasAreApart(t *testing.T) {
 	a, b := fresh(t), fresh(t)
-	a.win(a.session(time.Hour), "name")
-	b.win(b.session(time.Hour), "name")
+	a.Win(a.Session(time.Hour), "name")
+	b.Win(b.Session(time.Hour), "name")
 }
 
 // What a newer program has made is not touched.
@@ -93,11 +94,11 @@ func TestNewerVersion(t *testing.T) {
 	url, options := newSchema(t, db)
 	a := admin(t, db)
 	a.do("UPDATE "+options.Schema+".version SET version = $1", Version+1)
-	_, err := Open(within(t), url)
+	_, err := Open(drivertest.Within(t), url)
 	fails(t, err, ErrVersion)
-	fails(t, Migrate(within(t), a.Conn, options), ErrVersion)
+	fails(t, Migrate(drivertest.Within(t), a.Conn, options), ErrVersion)
 	a.do("UPDATE "+options.Schema+".version SET version = $1", Version-1)
-	_, err = Open(within(t), url)
+	_, err = Open(drivertest.Within(t), url)
 	fails(t, err, ErrVersion)
 	if !strings.Contains(err.Error(), "simba migrate") {
 		t.Errorf("it does not say what to do about old tables: %v", err)
@@ -107,15 +108,15 @@ func TestNewerVersion(t *testing.T) {
 // Without tables, or with some of them gone, every call says so, and leaves nothing behind.
 func TestMissingTables(t *testing.T) {
 	db := server.For(t)
-	_, err := Open(within(t), db.URL+"&simba_schema=nowhere")
+	_, err := Open(drivertest.Within(t), db.URL+"&simba_schema=nowhere")
 	fails(t, err, ErrNoSchema)
 	for _, drop := range []string{"DROP SCHEMA %s CASCADE", "DROP TABLE %s.session", "DROP FUNCTION %s.guard()"} {
 		url, options := newSchema(t, db)
 		s := opened(t, url)
-		session := s.session(time.Hour)
-		token := s.win(session, "name")
+		session := s.Session(time.Hour)
+		token := s.Win(session, "name")
 		admin(t, db).do(fmt.Sprintf(drop, options.Schema))
-		for name, err := range s.everything(session, token) {
+		for name, err := range s.Everything(session, backend.Lease{Name: "name", Token: token}) {
 			if name == "Inspect" && strings.Contains(drop, "guard") || (name == "Release" || name == "CloseSession") && strings.Contains(drop, "guard") {
 				continue
 			}
@@ -127,26 +128,14 @@ func TestMissingTables(t *testing.T) {
 	}
 }
 
-// everything makes each call once.
-func (s *store) everything(session string, token uint64) map[string]error {
-	errs := make(map[string]error)
-	_, errs["Open"] = s.Open(s.ctx, time.Hour, "")
-	_, errs["Renew"] = s.Renew(s.ctx, session, 0, true)
-	_, errs["Acquire"] = s.Acquire(s.ctx, session, []string{"other"}, false)
-	errs["Release"] = s.Release(s.ctx, session, []backend.Lease{{Name: "name", Token: token}})
-	_, errs["Inspect"] = s.Inspect(s.ctx, []string{"name"})
-	errs["CloseSession"] = s.CloseSession(s.ctx, session)
-	return errs
-}
-
 // leavesNothing checks that no connection of the pools is in use, or in a transaction.
 func (s *store) leavesNothing() {
-	s.tb.Helper()
-	eventually(s.tb, "no connection is in use", func() bool {
+	s.TB.Helper()
+	drivertest.Eventually(s.TB, "no connection is in use", func() bool {
 		return s.calls.Stat().AcquiredConns() == 0 && s.renewals.Stat().AcquiredConns() == 0
 	})
-	a := admin(s.tb, server.For(s.tb))
-	eventually(s.tb, "no connection is in a transaction", func() bool {
+	a := admin(s.TB, server.For(s.TB))
+	drivertest.Eventually(s.TB, "no connection is in a transaction", func() bool {
 		return a.number("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'simba' AND state <> 'idle'") == 0
 	})
 }
@@ -159,7 +148,7 @@ func TestPrivileges(t *testing.T) {
 	a.do("CREATE ROLE app LOGIN")
 	a.do("CREATE ROLE reader LOGIN")
 	as := func(role string) string { return strings.Replace(url, "postgres@", role+"@", 1) }
-	_, err := Open(within(t), as("app"))
+	_, err := Open(drivertest.Within(t), as("app"))
 	fails(t, err, ErrPrivilege)
 
 	for _, grant := range []string{
@@ -170,11 +159,11 @@ func TestPrivileges(t *testing.T) {
 		a.do(fmt.Sprintf(grant, options.Schema))
 	}
 	s := opened(t, as("app"))
-	session := s.session(time.Hour)
-	token := s.win(session, "name")
-	s.renew(session)
+	session := s.Session(time.Hour)
+	token := s.Win(session, "name")
+	s.List(session)
 	reader := opened(t, as("reader"))
-	for name, err := range reader.everything(session, token) {
+	for name, err := range reader.Everything(session, backend.Lease{Name: "name", Token: token}) {
 		if name == "Inspect" {
 			if err != nil {
 				t.Error(err)
@@ -185,15 +174,15 @@ func TestPrivileges(t *testing.T) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	if h := s.holder("name"); h.Token != token {
+	if h := s.Holder("name"); h.Token != token {
 		t.Errorf("after calls that were refused: %+v", h)
 	}
-	for name, err := range s.everything(session, token) {
+	for name, err := range s.Everything(session, backend.Lease{Name: "name", Token: token}) {
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := Migrate(within(t), connect(t, as("app")), Options{Schema: "another"}); !errors.Is(err, ErrPrivilege) {
+	if err := Migrate(drivertest.Within(t), connect(t, as("app")), Options{Schema: "another"}); !errors.Is(err, ErrPrivilege) {
 		t.Errorf("a migration without privileges: %v", err)
 	}
 	reader.leavesNothing()
@@ -205,11 +194,11 @@ func connect(tb testing.TB, url string) *pgx.Conn {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	conn, err := pgx.ConnectConfig(within(tb), config.ConnConfig)
+	conn, err := pgx.ConnectConfig(drivertest.Within(tb), config.ConnConfig)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { conn.Close(within(tb)) })
+	tb.Cleanup(func() { conn.Close(drivertest.Within(tb)) })
 	return conn
 }
 

@@ -28,25 +28,25 @@ func TestProcessStoppedBeforeItsLock(t *testing.T) {
 	db := server.For(t)
 	url, options := newSchema(t, db)
 	s := opened(t, url)
-	session, other := s.session(time.Hour), s.session(time.Hour)
-	first := s.win(session, "name")
-	s.free(session, "name", first)
+	session, other := s.Session(time.Hour), s.Session(time.Hour)
+	first := s.Win(session, "name")
+	s.Free(session, "name", first)
 	lock := admin(t, db)
 	lock.do("BEGIN")
 	lock.do("SELECT FROM " + options.Schema + ".lease WHERE name = 'name' FOR UPDATE")
-	done := s.attempt(s.ctx, session, "name")
+	done := s.Attempt(s.Ctx, session, "name")
 	thaw := freeze(t, lock.waiter("lease_acquire", options.Schema))
 	lock.do("ROLLBACK")
-	token := s.win(other, "name")
-	s.renew(session)
+	token := s.Win(other, "name")
+	s.List(session)
 	thaw()
 	switch a := <-done; {
-	case a.err != nil && expired(a.err):
-		t.Errorf("R2: %v", a.err)
-	case a.err == nil && (a.outcomes[0].Won || a.outcomes[0].Holder.Token != token):
-		t.Errorf("%+v", a.outcomes)
+	case a.Err != nil && expired(a.Err):
+		t.Errorf("R2: %v", a.Err)
+	case a.Err == nil && (a.Outcomes[0].Won || a.Outcomes[0].Holder.Token != token):
+		t.Errorf("%+v", a.Outcomes)
 	}
-	if h := s.holder("name"); h.Token != token || h.Session != other {
+	if h := s.Holder("name"); h.Token != token || h.Session != other {
 		t.Errorf("%+v", h)
 	}
 }
@@ -57,26 +57,26 @@ func TestProcessStoppedWithItsLock(t *testing.T) {
 	db := server.For(t)
 	url, options := newSchema(t, db)
 	s := opened(t, url)
-	session, other := s.session(time.Hour), s.session(time.Hour)
-	s.free(session, "name", s.win(session, "name"))
+	session, other := s.Session(time.Hour), s.Session(time.Hour)
+	s.Free(session, "name", s.Win(session, "name"))
 	lock := admin(t, db)
 	lock.do("BEGIN")
 	// This lets it lock the session against deletion, and the lease, and then wait with the update.
 	lock.do("SELECT FROM "+options.Schema+".session WHERE id = $1 FOR NO KEY UPDATE", session)
-	done := s.attempt(s.ctx, session, "name")
+	done := s.Attempt(s.Ctx, session, "name")
 	thaw := freeze(t, lock.waiter("lease_acquire", options.Schema))
 	lock.do("ROLLBACK")
-	a := <-s.attempt(s.ctx, other, "name")
-	fails(t, a.err, ErrLocked)
-	s.renew(session)
-	s.win(other, "another")
+	a := <-s.Attempt(s.Ctx, other, "name")
+	fails(t, a.Err, ErrLocked)
+	s.List(session)
+	s.Win(other, "another")
 	thaw()
 	a = <-done
-	h := s.holder("name")
+	h := s.Holder("name")
 	switch {
-	case a.err == nil && (!a.outcomes[0].Won || h.Session != session || h.Token != a.outcomes[0].Token):
-		t.Errorf("it won %+v, and the holder is %+v", a.outcomes, h)
-	case a.err != nil && (expired(a.err) || h.Held):
-		t.Errorf("it failed with %v, and the holder is %+v", a.err, h)
+	case a.Err == nil && (!a.Outcomes[0].Won || h.Session != session || h.Token != a.Outcomes[0].Token):
+		t.Errorf("it won %+v, and the holder is %+v", a.Outcomes, h)
+	case a.Err != nil && (expired(a.Err) || h.Held):
+		t.Errorf("it failed with %v, and the holder is %+v", a.Err, h)
 	}
 }

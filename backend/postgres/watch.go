@@ -18,11 +18,11 @@ import (
 
 // Watch implements [backend.Watcher]. It tells of releases by whatever process as soon as the server
 // does, and of owners that expire when that happens. Through a pooler that hands a connection from
-// one client to the next it hears nothing, so it looks once a second in place of listening.
+// one client to the next it hears nothing, so it looks twice a second in place of listening.
 func (s *Store) Watch(ctx context.Context, set *backend.NameSet, vacated func(names ...string)) error {
 	ctx, cancel := s.call(ctx)
 	defer cancel()
-	source := vacancy.Source{Look: s.sight, Every: lookEvery}
+	source := vacancy.Source{Look: s.sight, Every: vacancy.Pace}
 	ear, err := s.listener.listen(ctx, s)
 	switch {
 	case errors.Is(err, errDeaf):
@@ -37,9 +37,6 @@ func (s *Store) Watch(ctx context.Context, set *backend.NameSet, vacated func(na
 	}
 	return vacancy.Watch(ctx, source, set, vacated)
 }
-
-// lookEvery is how often to look where nothing can be heard.
-const lookEvery = time.Second
 
 // sight is a look.
 func (s *Store) sight(ctx context.Context, names []string) ([]vacancy.Lease, error) {
@@ -169,7 +166,7 @@ const probe = "?"
 // warn says once that there will be no notices.
 func (l *listener) warn(where string) {
 	l.warned.Do(func() {
-		l.options.logger().Warn("simba: postgres: nothing can be heard of releases, so those who wait look once a second; "+
+		l.options.logger().Warn("simba: postgres: nothing can be heard of releases, so those who wait look twice a second; "+
 			"name the server itself as Direct, or as simba_direct in the URL, if there is a pooler in between", "database", where)
 	})
 }

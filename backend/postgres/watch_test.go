@@ -10,65 +10,13 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/simba-go/simba/backend"
+	"github.com/simba-go/simba/backend/internal/drivertest"
 	"github.com/simba-go/simba/internal/proxy"
 )
 
-// watching is a Watch that runs.
-type watching struct {
-	tb      testing.TB
-	set     *backend.NameSet
-	vacated chan string
-	ended   chan error
-	cancel  context.CancelFunc
-}
-
-func (s *store) watch(names ...string) *watching {
-	ctx, cancel := context.WithCancel(s.ctx)
-	w := &watching{s.tb, backend.NewNameSet(), make(chan string, 10_000), make(chan error, 1), cancel}
-	w.set.Update(names, nil)
-	go func() {
-		w.ended <- s.Watch(ctx, w.set, func(names ...string) {
-			for _, name := range names {
-				w.vacated <- name
-			}
-		})
-	}()
-	s.tb.Cleanup(func() {
-		cancel()
-		<-w.ended
-	})
-	return w
-}
-
-func (w *watching) hears(name string) {
-	w.tb.Helper()
-	select {
-	case got := <-w.vacated:
-		if got != name {
-			w.tb.Fatalf("heard of %q in place of %q", got, name)
-		}
-	case <-time.After(bound):
-		w.tb.Fatalf("heard nothing of %q", name)
-	}
-}
-
-// fails waits for the end.
-func (w *watching) fails() error {
-	w.tb.Helper()
-	select {
-	case err := <-w.ended:
-		w.ended <- nil
-		return err
-	case <-time.After(bound):
-		w.tb.Fatal("Watch goes on")
-		return nil
-	}
-}
-
 func userPool(tb testing.TB, config *pgxpool.Config) *pgxpool.Pool {
 	tb.Helper()
-	p, err := pgxpool.NewWithConfig(within(tb), config)
+	p, err := pgxpool.NewWithConfig(drivertest.Within(tb), config)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -79,11 +27,11 @@ func userPool(tb testing.TB, config *pgxpool.Config) *pgxpool.Pool {
 // The death of an owner is noticed when its session expires.
 func TestWatchNoticesExpiry(t *testing.T) {
 	s := fresh(t)
-	s.win(s.session(time.Second), "name")
-	w := s.watch("name", "free")
-	w.hears("free")
-	w.hears("name")
-	if h := s.holder("name"); h.Held {
+	s.Win(s.Session(time.Second), "name")
+	w := s.Lookout("name", "free")
+	w.Hears("free")
+	w.Hears("name")
+	if h := s.Holder("name"); h.Held {
 		t.Errorf("too early: %+v", h)
 	}
 }
@@ -94,16 +42,16 @@ func TestListenerIsKilled(t *testing.T) {
 	db := server.For(t)
 	url, _ := newSchema(t, db)
 	s := opened(t, url)
-	session := s.session(time.Hour)
-	token := s.win(session, "name")
-	w := s.watch("name", "free")
-	w.hears("free")
+	session := s.Session(time.Hour)
+	token := s.Win(session, "name")
+	w := s.Lookout("name", "free")
+	w.Hears("free")
 	admin(t, db).do("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN \"" + s.options.channel() + "\"'")
-	if err := w.fails(); err == nil {
+	if err := w.End(); err == nil {
 		t.Fatal("it ended without an error")
 	}
-	s.free(session, "name", token)
-	s.watch("name").hears("name")
+	s.Free(session, "name", token)
+	s.Lookout("name").Hears("name")
 }
 
 // A connection that goes silent is noticed, because it is asked now and then.
@@ -117,15 +65,15 @@ func TestListenerGoesSilent(t *testing.T) {
 	t.Cleanup(func() { p.Close() })
 	s := opened(t, through(db, p, options))
 	s.listener.quiet, s.listener.patient = 50*time.Millisecond, 200*time.Millisecond
-	session := s.session(time.Hour)
-	token := s.win(session, "name")
-	w := s.watch("name", "free")
-	w.hears("free")
+	session := s.Session(time.Hour)
+	token := s.Win(session, "name")
+	w := s.Lookout("name", "free")
+	w.Hears("free")
 	time.Sleep(4 * s.listener.quiet) // it is asked, and answers
-	s.free(session, "name", token)
-	w.hears("name")
+	s.Free(session, "name", token)
+	w.Hears("name")
 	p.Stall()
-	if err := w.fails(); err == nil {
+	if err := w.End(); err == nil {
 		t.Fatal("it ended without an error")
 	}
 	p.Cut()
@@ -145,7 +93,7 @@ func TestPoolerIsDeaf(t *testing.T) {
 	var log bytes.Buffer
 	options.Logger = slog.New(slog.NewTextHandler(&log, nil))
 	begin := func(o Options) *store {
-		s, err := New(within(t), p, o)
+		s, err := New(drivertest.Within(t), p, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,14 +101,14 @@ func TestPoolerIsDeaf(t *testing.T) {
 	}
 	deaf := begin(options)
 	for range 2 {
-		session := deaf.session(time.Hour)
-		token := deaf.win(session, "name")
-		w := deaf.watch("name", "free")
-		w.hears("free")
-		deaf.free(session, "name", token)
-		w.hears("name")
-		w.cancel()
-		if err := w.fails(); err != nil {
+		session := deaf.Session(time.Hour)
+		token := deaf.Win(session, "name")
+		w := deaf.Lookout("name", "free")
+		w.Hears("free")
+		deaf.Free(session, "name", token)
+		w.Hears("name")
+		w.Cancel()
+		if err := w.End(); err != nil {
 			t.Error(err)
 		}
 	}
@@ -170,7 +118,7 @@ func TestPoolerIsDeaf(t *testing.T) {
 	log.Reset()
 	options.Direct = db.URL
 	hearing := begin(options)
-	hearing.watch("free").hears("free")
+	hearing.Lookout("free").Hears("free")
 	if log.Len() > 0 || !hearing.listener.deaf.IsZero() {
 		t.Errorf("it does not listen: %s", log.String())
 	}

@@ -21,6 +21,9 @@ type Source struct {
 	Failed <-chan error
 }
 
+// Pace is how often to look at a store that does not tell of releases.
+const Pace = 500 * time.Millisecond
+
 // minPause is the shortest time between two looks because of the time.
 const minPause = 20 * time.Millisecond
 

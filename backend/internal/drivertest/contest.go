@@ -1,6 +1,4 @@
-// Package contest is for tests of drivers in bad weather: contenders for one lease that do by hand
-// what a session does, and a record of who believed to own it when.
-package contest
+package drivertest
 
 import (
 	"context"
