@@ -78,6 +78,9 @@ const scheme = "mysql://"
 // USER:PASSWORD@unix(/run/mysqld/mysqld.sock)/DATABASE.
 func ParseURL(text string) (*mysql.Config, error) {
 	config, err := parseURL(text)
+	if err == nil {
+		config.Logger = &mysql.NopLogger{} // its errors are returned as well
+	}
 	if err == nil && config.DBName == "" {
 		err = errors.New("the URL names no database; write mysql://USER:PASSWORD@HOST:PORT/DATABASE")
 	}

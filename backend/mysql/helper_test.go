@@ -64,6 +64,7 @@ func admin(tb testing.TB, url string) *shell {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	config.InterpolateParams = true
 	db, err := sql.Open("mysql", config.FormatDSN())
 	if err != nil {
 		tb.Fatal(err)

@@ -125,15 +125,15 @@ func check(ctx context.Context, db *sql.DB) error {
 	case have > Version:
 		return otherVersion(have)
 	}
-	var before, after string
-	var slept, readOnly int
+	var before, after, readOnly string
+	var slept int
 	err = db.QueryRowContext(ctx, "SELECT SYSDATE(6), SLEEP(0.001), SYSDATE(6), @@read_only").Scan(&before, &slept, &after, &readOnly)
 	switch {
 	case err != nil:
 		return err
 	case before == after:
 		return ErrClock
-	case readOnly != 0:
+	case readOnly != "0" && readOnly != "OFF":
 		return ErrReadOnly
 	}
 	return nil

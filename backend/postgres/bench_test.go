@@ -26,7 +26,7 @@ func newBench(b *testing.B) *bench {
 	return &bench{drivertest.NewBench(b, s), s, url}
 }
 
-func driver(b *testing.B) func() backend.Driver { return func() backend.Driver { return fresh(b) } }
+func factory(b *testing.B) func() backend.Driver { return func() backend.Driver { return fresh(b) } }
 
 // bare is one connection of the driver, with prepared statements and nothing else.
 type bare struct {
@@ -84,13 +84,13 @@ func BenchmarkAcquireRelease(b *testing.B) {
 }
 
 // A renewal costs the same for 10,000 leases as for one, thanks to the revision.
-func BenchmarkRenewManyLeases(b *testing.B) { drivertest.RenewMany(b, driver(b)) }
+func BenchmarkRenewManyLeases(b *testing.B) { drivertest.RenewMany(b, factory(b)) }
 
 // 1,000 names in one call, against a call for each.
-func BenchmarkBatch(b *testing.B) { drivertest.Batch(b, driver(b)) }
+func BenchmarkBatch(b *testing.B) { drivertest.Batch(b, factory(b)) }
 
 // 100,000 pairs: -bench Endurance -benchtime 1x.
-func BenchmarkEndurance(b *testing.B) { drivertest.Endurance(b, driver(b)) }
+func BenchmarkEndurance(b *testing.B) { drivertest.Endurance(b, factory(b)) }
 
 // From when a release has returned until another process hears of it, in round trips to the server.
 func BenchmarkWake(b *testing.B) {

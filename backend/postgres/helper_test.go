@@ -36,7 +36,7 @@ func newSchema(tb testing.TB, s *servers.Server) (url string, options Options) {
 	if err := Migrate(drivertest.Within(tb), db.Conn, options); err != nil {
 		tb.Fatal(err)
 	}
-	return s.URL + "&simba_schema=" + options.Schema, options
+	return s.URL + "&simba_schema=" + options.Schema + "&application_name=" + options.Schema, options
 }
 
 // session is somebody's psql.

@@ -136,7 +136,7 @@ func (s *store) leavesNothing() {
 	})
 	a := admin(s.TB, server.For(s.TB))
 	drivertest.Eventually(s.TB, "no connection is in a transaction", func() bool {
-		return a.number("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'simba' AND state <> 'idle'") == 0
+		return a.number("SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 AND state <> 'idle'", s.options.Schema) == 0
 	})
 }
 

@@ -83,7 +83,7 @@ func through(db *servers.Server, p *proxy.Proxy, options Options) string {
 // block each other: the server finds no deadlock, and nobody waits in vain.
 func TestStormOfBatches(t *testing.T) {
 	db := server.For(t)
-	url, _ := newSchema(t, db)
+	url, options := newSchema(t, db)
 	a := admin(t, db)
 	deadlocks := func() int64 {
 		return a.number("SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()")
@@ -96,7 +96,7 @@ func TestStormOfBatches(t *testing.T) {
 		s.Close() // the server counts when a connection ends
 	}
 	drivertest.Eventually(t, "the connections have ended", func() bool {
-		return a.number("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'simba'") == 0
+		return a.number("SELECT count(*) FROM pg_stat_activity WHERE application_name = $1", options.Schema) == 0
 	})
 	if n := deadlocks() - before; n > 0 {
 		t.Errorf("there were %d deadlocks", n)
@@ -192,7 +192,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	db := server.For(t)
 	url, options := newSchema(t, db)
 	a := admin(t, db)
-	s, err := Open(drivertest.Within(t), url+"&application_name=to_be_closed")
+	s, err := Open(drivertest.Within(t), url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 		_, err := s.Renew(context.Background(), session, 0, false)
 		failed <- err
 	}()
-	connections := "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'to_be_closed'"
+	connections := "SELECT count(*) FROM pg_stat_activity WHERE application_name = '" + options.Schema + "'"
 	drivertest.Eventually(t, "it waits", func() bool { return a.number(connections+" AND wait_event_type = 'Lock'") == 1 })
 	if err := s.Close(); err != nil {
 		t.Error(err)

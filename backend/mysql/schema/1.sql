@@ -27,15 +27,16 @@ CREATE TABLE IF NOT EXISTS simba_lease (
 ) ENGINE = InnoDB
 //
 -- The procedures are for connections with READ COMMITTED, where each statement sees what was committed
--- before it. Lists are JSON arrays in order, so that rows are locked in one order by all: those of
--- leases by name, and last the one row of the caller's session. Sessions that have expired are deleted
+-- before it. Lists are JSON arrays in order, and rows are found by their keys, one by one (the server
+-- would otherwise read, and lock, a small table as a whole); so rows are locked in one order by all:
+-- those of leases by name, and last the one row of the caller's session. Sessions that have expired are deleted
 -- in transactions of their own. So nobody who waits is waited for by whom he waits for.
 --
 -- simba_open begins a session, and deletes a few dead ones that nobody asks about. As ids are random,
 -- those that follow a new one are random too. One that somebody has locked is left alone.
 DROP PROCEDURE IF EXISTS simba_open
 //
-CREATE PROCEDURE simba_open(p_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin, p_lease BIGINT, p_label MEDIUMTEXT CHARACTER SET utf8mb4)
+CREATE PROCEDURE simba_open(p_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin, p_lease BIGINT, p_label MEDIUMTEXT CHARACTER SET utf8mb4) SQL SECURITY INVOKER
 BEGIN
 	DECLARE v_dead LONGTEXT CHARACTER SET utf8mb4;
 	DECLARE v_now BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
@@ -47,10 +48,10 @@ BEGIN
 	IF v_dead IS NOT NULL THEN
 		SELECT CONCAT('["', GROUP_CONCAT(s.id ORDER BY s.id SEPARATOR '","'), '"]') INTO v_dead
 		FROM JSON_TABLE(v_dead, '$[*]' COLUMNS (id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) d
-			STRAIGHT_JOIN simba_session s ON s.id = d.id
+			STRAIGHT_JOIN simba_session s FORCE INDEX (PRIMARY) ON s.id = d.id
 		WHERE s.expires_at <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6)) FOR UPDATE SKIP LOCKED;
 		DELETE s FROM JSON_TABLE(v_dead, '$[*]' COLUMNS (id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) d
-			STRAIGHT_JOIN simba_session s ON s.id = d.id;
+			STRAIGHT_JOIN simba_session s FORCE INDEX (PRIMARY) ON s.id = d.id;
 	END IF;
 	INSERT INTO simba_session (id, label, lease, expires_at)
 	VALUES (p_id, p_label, p_lease, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6)) + p_lease);
@@ -61,7 +62,7 @@ END
 -- it, the list of its leases as a second result.
 DROP PROCEDURE IF EXISTS simba_renew
 //
-CREATE PROCEDURE simba_renew(p_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin, p_known BIGINT, p_full BOOLEAN)
+CREATE PROCEDURE simba_renew(p_id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin, p_known BIGINT, p_full BOOLEAN) SQL SECURITY INVOKER
 BEGIN
 	DECLARE v_lease, v_expires, v_revision, v_now BIGINT;
 	DECLARE v_begun BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
@@ -92,7 +93,7 @@ END
 -- Names that others hold are only looked at.
 DROP PROCEDURE IF EXISTS simba_acquire
 //
-CREATE PROCEDURE simba_acquire(p_session VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin, p_names LONGTEXT CHARACTER SET utf8mb4, p_all BOOLEAN)
+CREATE PROCEDURE simba_acquire(p_session VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin, p_names LONGTEXT CHARACTER SET utf8mb4, p_all BOOLEAN) SQL SECURITY INVOKER
 BEGIN
 	DECLARE v_alive BOOLEAN DEFAULT FALSE;
 	DECLARE v_free, v_missing, v_dead LONGTEXT CHARACTER SET utf8mb4;
@@ -112,7 +113,7 @@ BEGIN
 			COALESCE(SUM(s.expires_at > v_now AND s.id <> p_session), 0)
 		INTO v_free, v_missing, v_dead, v_lost
 		FROM JSON_TABLE(p_names, '$[*]' COLUMNS (name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) n
-			LEFT JOIN simba_lease l ON l.name = n.name LEFT JOIN simba_session s ON s.id = l.session;
+			LEFT JOIN simba_lease l FORCE INDEX (PRIMARY) ON l.name = n.name LEFT JOIN simba_session s FORCE INDEX (PRIMARY) ON s.id = l.session;
 		IF p_all AND v_lost > 0 THEN
 			SET v_free = NULL;
 		END IF;
@@ -121,7 +122,7 @@ BEGIN
 	IF v_free IS NOT NULL THEN
 		IF v_dead IS NOT NULL THEN
 			DELETE s FROM JSON_TABLE(v_dead, '$[*]' COLUMNS (id VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) d
-				STRAIGHT_JOIN simba_session s ON s.id = d.id
+				STRAIGHT_JOIN simba_session s FORCE INDEX (PRIMARY) ON s.id = d.id
 			WHERE s.expires_at <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
 		END IF;
 		IF v_missing IS NOT NULL THEN
@@ -133,13 +134,13 @@ BEGIN
 		START TRANSACTION;
 		SELECT MAX(l.token) INTO v_token
 		FROM JSON_TABLE(v_free, '$[*]' COLUMNS (name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) n
-			STRAIGHT_JOIN simba_lease l ON l.name = n.name FOR UPDATE;
+			STRAIGHT_JOIN simba_lease l FORCE INDEX (PRIMARY) ON l.name = n.name FOR UPDATE;
 		-- Another statement, which sees whoever has taken one while we waited for its lock.
 		SELECT CONCAT('["', GROUP_CONCAT(IF(s.id IS NULL, n.name, NULL) ORDER BY n.name SEPARATOR '","'), '"]'),
 			v_lost + COALESCE(SUM(s.id <> p_session), 0)
 		INTO v_free, v_lost
 		FROM JSON_TABLE(v_free, '$[*]' COLUMNS (name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) n
-			STRAIGHT_JOIN simba_lease l ON l.name = n.name LEFT JOIN simba_session s ON s.id = l.session;
+			STRAIGHT_JOIN simba_lease l FORCE INDEX (PRIMARY) ON l.name = n.name LEFT JOIN simba_session s FORCE INDEX (PRIMARY) ON s.id = l.session;
 		IF v_free IS NOT NULL AND NOT (p_all AND v_lost > 0) THEN
 			UPDATE simba_session SET revision = revision + 1 WHERE id = p_session AND expires_at > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
 			SET v_alive = ROW_COUNT() > 0;
@@ -153,7 +154,7 @@ BEGIN
 			END IF;
 			IF v_alive THEN
 				UPDATE JSON_TABLE(v_free, '$[*]' COLUMNS (name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) n
-					STRAIGHT_JOIN simba_lease l ON l.name = n.name
+					STRAIGHT_JOIN simba_lease l FORCE INDEX (PRIMARY) ON l.name = n.name
 				SET l.session = p_session, l.token = GREATEST(l.token + 1, v_wall);
 			END IF;
 		END IF;
@@ -163,7 +164,7 @@ BEGIN
 	SELECT n.name, COALESCE(l.session = p_session, FALSE) AS won, COALESCE(l.token, 0) AS token,
 		s.id AS holder, s.label, COALESCE(s.expires_at - v_now, 0) AS remaining
 	FROM JSON_TABLE(p_names, '$[*]' COLUMNS (name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) n
-		LEFT JOIN simba_lease l ON l.name = n.name LEFT JOIN simba_session s ON s.id = l.session AND s.expires_at > v_now
+		LEFT JOIN simba_lease l FORCE INDEX (PRIMARY) ON l.name = n.name LEFT JOIN simba_session s FORCE INDEX (PRIMARY) ON s.id = l.session AND s.expires_at > v_now
 	UNION ALL SELECT NULL, v_alive, 0, NULL, NULL, 0;
 	COMMIT;
 END
@@ -171,7 +172,7 @@ END
 -- simba_release frees what the session owns with just these tokens.
 DROP PROCEDURE IF EXISTS simba_release
 //
-CREATE PROCEDURE simba_release(p_session VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin, p_leases LONGTEXT CHARACTER SET utf8mb4)
+CREATE PROCEDURE simba_release(p_session VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin, p_leases LONGTEXT CHARACTER SET utf8mb4) SQL SECURITY INVOKER
 BEGIN
 	DECLARE v_now BIGINT;
 	DECLARE v_begun BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
@@ -179,7 +180,7 @@ BEGIN
 
 	START TRANSACTION;
 	UPDATE JSON_TABLE(p_leases, '$[*]' COLUMNS (name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin PATH '$.n', token BIGINT PATH '$.t')) f
-		STRAIGHT_JOIN simba_lease l ON l.name = f.name
+		STRAIGHT_JOIN simba_lease l FORCE INDEX (PRIMARY) ON l.name = f.name
 	SET l.session = NULL WHERE l.session = p_session AND l.token = f.token;
 	IF ROW_COUNT() > 0 THEN
 		UPDATE simba_session SET revision = revision + 1 WHERE id = p_session;
@@ -195,18 +196,18 @@ END
 -- holder.
 DROP PROCEDURE IF EXISTS simba_look
 //
-CREATE PROCEDURE simba_look(p_names LONGTEXT CHARACTER SET utf8mb4)
+CREATE PROCEDURE simba_look(p_names LONGTEXT CHARACTER SET utf8mb4) SQL SECURITY INVOKER
 BEGIN
 	SELECT l.name, l.token, s.id AS holder, s.label, COALESCE(s.expires_at - TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6)), 0) AS remaining
 	FROM JSON_TABLE(p_names, '$[*]' COLUMNS (name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin PATH '$')) n
-		STRAIGHT_JOIN simba_lease l ON l.name = n.name
-		LEFT JOIN simba_session s ON s.id = l.session AND s.expires_at > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
+		STRAIGHT_JOIN simba_lease l FORCE INDEX (PRIMARY) ON l.name = n.name
+		LEFT JOIN simba_session s FORCE INDEX (PRIMARY) ON s.id = l.session AND s.expires_at > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
 END
 //
 -- simba_held returns a row for each name that is held.
 DROP PROCEDURE IF EXISTS simba_held
 //
-CREATE PROCEDURE simba_held()
+CREATE PROCEDURE simba_held() SQL SECURITY INVOKER
 BEGIN
 	SELECT l.name, l.token, s.id AS holder, s.label, s.expires_at - TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6)) AS remaining
 	FROM simba_session s JOIN simba_lease l ON l.session = s.id
