@@ -30,7 +30,7 @@ func config() backendtest.Config {
 			Peer:   func(tb testing.TB) backend.Driver { return opened(tb, url) },
 			Reopen: reopen,
 			Wipe: func(tb testing.TB) backend.Driver {
-				admin(tb, url).do("DROP TABLE simba_session, simba_lease, simba_version")
+				admin(tb, url).do("DROP TABLE simba_session, simba_lease, simba_note, simba_version")
 				migrated(tb, url)
 				return reopen(tb)
 			},

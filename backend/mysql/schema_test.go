@@ -89,8 +89,8 @@ func TestMissingTables(t *testing.T) {
 	for drop, spared := range map[string]string{
 		"DROP TABLE simba_session":                           "",
 		"DROP TABLE simba_lease":                             "Open CloseSession",
-		"DROP PROCEDURE simba_acquire":                       "Open Renew Release Inspect CloseSession",
-		"ALTER TABLE simba_session RENAME COLUMN lease TO l": "Acquire Release Inspect CloseSession",
+		"DROP PROCEDURE simba_acquire":                       "Open Renew KeepNote Release Inspect CloseSession",
+		"ALTER TABLE simba_session RENAME COLUMN lease TO l": "Acquire KeepNote Release Inspect CloseSession",
 	} {
 		s, a := beside(t)
 		session := s.Session(time.Hour)

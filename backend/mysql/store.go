@@ -40,6 +40,7 @@ var (
 	_ backend.Store   = (*Store)(nil)
 	_ backend.Driver  = (*Store)(nil)
 	_ backend.Watcher = (*Store)(nil)
+	_ backend.Noter   = (*Store)(nil)
 )
 
 // How many connections there are at most. A renewal that waits for a row that somebody has locked must

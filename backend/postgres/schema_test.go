@@ -154,7 +154,7 @@ func TestPrivileges(t *testing.T) {
 	for _, grant := range []string{
 		"GRANT USAGE ON SCHEMA %s TO app, reader",
 		"GRANT SELECT ON ALL TABLES IN SCHEMA %s TO app, reader",
-		"GRANT INSERT, UPDATE, DELETE ON %[1]s.session, %[1]s.lease TO app",
+		"GRANT INSERT, UPDATE, DELETE ON %[1]s.session, %[1]s.lease, %[1]s.note TO app",
 	} {
 		a.do(fmt.Sprintf(grant, options.Schema))
 	}

@@ -40,6 +40,7 @@ var (
 	_ backend.Store   = (*Store)(nil)
 	_ backend.Driver  = (*Store)(nil)
 	_ backend.Watcher = (*Store)(nil)
+	_ backend.Noter   = (*Store)(nil)
 )
 
 // Open connects to the database that the URL names, as pgxpool.ParseConfig takes it. [Migrate] must

@@ -159,8 +159,9 @@ func (c *Client) Everything(session string, lease backend.Lease) map[string]erro
 	_, errs["Open"] = c.Driver.Open(c.Ctx, time.Hour, "")
 	_, errs["Renew"] = c.Driver.Renew(c.Ctx, session, 0, true)
 	_, errs["Acquire"] = c.Driver.Acquire(c.Ctx, session, []string{"other"}, false)
-	errs["Release"] = c.Driver.Release(c.Ctx, session, []backend.Lease{lease})
 	_, errs["Inspect"] = c.Driver.Inspect(c.Ctx, []string{lease.Name})
+	_, _, errs["KeepNote"] = c.Driver.(backend.Noter).KeepNote(c.Ctx, session, lease, backend.Note{Version: 1})
+	errs["Release"] = c.Driver.Release(c.Ctx, session, []backend.Lease{lease})
 	errs["CloseSession"] = c.Driver.CloseSession(c.Ctx, session)
 	return errs
 }

@@ -26,6 +26,12 @@ CREATE TABLE IF NOT EXISTS simba_lease (
 	KEY held (session)
 ) ENGINE = InnoDB
 //
+CREATE TABLE IF NOT EXISTS simba_note (
+	name    VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
+	version BIGINT NOT NULL,
+	note    BLOB NOT NULL                     -- in UTF-8
+) ENGINE = InnoDB
+//
 -- The procedures are for connections with READ COMMITTED, where each statement sees what was committed
 -- before it. Lists are JSON arrays in order, and rows are found by their keys, one by one (the server
 -- would otherwise read, and lock, a small table as a whole); so rows are locked in one order by all:
@@ -190,6 +196,36 @@ BEGIN
 		SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'simba: it took too long to get the locks';
 	END IF;
 	COMMIT;
+END
+//
+-- simba_note_keep replaces the note of a lease by one whose version is greater, if the session owns that
+-- with just this token, and returns what is kept. Nobody takes the lease meanwhile.
+DROP PROCEDURE IF EXISTS simba_note_keep
+//
+CREATE PROCEDURE simba_note_keep(p_session VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin, p_name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin,
+	p_token BIGINT, p_version BIGINT, p_note BLOB) SQL SECURITY INVOKER
+BEGIN
+	DECLARE v_held BOOLEAN DEFAULT FALSE;
+	DECLARE v_alive BOOLEAN DEFAULT FALSE;
+	DECLARE v_now BIGINT;
+	DECLARE v_begun BIGINT DEFAULT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
+	DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END;
+
+	START TRANSACTION;
+	SELECT session = p_session AND token = p_token INTO v_held FROM simba_lease WHERE name = p_name FOR UPDATE;
+	SELECT expires_at > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6)) INTO v_alive FROM simba_session WHERE id = p_session LOCK IN SHARE MODE;
+	SET v_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
+	IF v_now > v_begun + 5000000 THEN
+		SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'simba: it took too long to get the locks';
+	END IF;
+	SET v_held = COALESCE(v_held, FALSE) AND v_alive;
+	IF v_held AND p_version > 0 THEN
+		INSERT INTO simba_note (name, version, note) VALUES (p_name, p_version, p_note)
+		ON DUPLICATE KEY UPDATE note = IF(VALUES(version) > version, VALUES(note), note), version = GREATEST(version, VALUES(version));
+	END IF;
+	COMMIT;
+	SELECT v_alive AS alive, v_held AS held, n.version, n.note
+	FROM (SELECT p_name AS name) p LEFT JOIN simba_note n ON n.name = p.name AND v_held;
 END
 //
 -- simba_look returns a row for each of the names that was ever used. Those that are not held have no

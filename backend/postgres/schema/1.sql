@@ -28,6 +28,12 @@ CREATE TABLE {{schema}}.lease (
 	token   bigint NOT NULL                               -- the last one
 ) WITH (fillfactor = 50);
 
+CREATE TABLE {{schema}}.note (
+	name    text COLLATE "C" PRIMARY KEY,
+	version bigint NOT NULL,
+	note    bytea NOT NULL                                -- in UTF-8
+) WITH (fillfactor = 50);
+
 -- What all functions need that write something others rely on. The snapshot must be taken after
 -- the locks, which only READ COMMITTED does; and what was answered must survive a crash.
 CREATE FUNCTION {{schema}}.guard() RETURNS void LANGUAGE plpgsql AS $$
@@ -253,6 +259,30 @@ BEGIN
 		names = CASE WHEN names IS NOT NULL THEN ARRAY(SELECT n FROM unnest(names) n WHERE n <> ALL (freed)) END
 	WHERE id = p_session;
 	RETURN freed;
+END $$;
+
+-- note_keep replaces the note of a lease by one whose version is greater, if the session owns that with
+-- just this token, and returns what is kept. Nobody takes the lease meanwhile.
+CREATE FUNCTION {{schema}}.note_keep(p_session text, p_name text, p_token bigint, p_version bigint, p_note bytea)
+RETURNS TABLE (alive boolean, held boolean, version bigint, note bytea) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+BEGIN
+	PERFORM {{schema}}.guard();
+	PERFORM FROM {{schema}}.session s WHERE s.id = p_session FOR KEY SHARE;
+	PERFORM FROM {{schema}}.lease l WHERE l.name = p_name AND l.session = p_session AND l.token = p_token FOR SHARE;
+	held := FOUND;
+	SELECT s.expires_at > clock_timestamp() INTO alive FROM {{schema}}.session s WHERE s.id = p_session;
+	IF alive IS NOT TRUE THEN
+		UPDATE {{schema}}.session s SET expires_at = 'epoch' WHERE s.id = p_session;
+		alive := false;
+	ELSIF held THEN
+		IF p_version > 0 THEN
+			INSERT INTO {{schema}}.note AS n VALUES (p_name, p_version, p_note)
+			ON CONFLICT (name) DO UPDATE SET version = excluded.version, note = excluded.note WHERE n.version < excluded.version;
+		END IF;
+		SELECT n.version, n.note INTO version, note FROM {{schema}}.note n WHERE n.name = p_name;
+	END IF;
+	RETURN NEXT;
 END $$;
 
 -- lease_look returns a row for each of the names that was ever used, or for NULL, for each that is
