@@ -63,7 +63,7 @@ func (s *Store) at(err error) error {
 // explained adds to an error of the server what it means for the user.
 func explained(err error) error {
 	var e *mysql.MySQLError
-	if errors.As(err, &e) && meaning[e.Number] != nil {
+	if errors.As(err, &e) && meaning[e.Number] != nil && !errors.Is(err, meaning[e.Number]) {
 		return fmt.Errorf("%w (%w)", meaning[e.Number], err)
 	}
 	return err

@@ -22,7 +22,10 @@ func mariaDB(args ...string) (*servers.Server, error) {
 
 var server = servers.Share(mariaDB)
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(servers.During(m, server)) }
+func TestMain(m *testing.M) {
+	drivertest.Parallel()
+	goleak.VerifyTestMain(servers.During(m, server))
+}
 
 var databases atomic.Int64
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/simba-go/simba/backend"
-	"github.com/simba-go/simba/backend/internal/vacancy"
+	"github.com/simba-go/simba/backend/internal/vigil"
 )
 
 // row is what the database knows about a name.
@@ -136,21 +136,21 @@ func (s *Store) rows(ctx context.Context, each func(row), query string, args ...
 func (s *Store) Watch(ctx context.Context, set *backend.NameSet, vacated func(names ...string)) error {
 	ctx, cancel := s.call(ctx)
 	defer cancel()
-	return vacancy.Watch(ctx, vacancy.Source{Look: s.sight, Every: vacancy.Pace}, set, vacated)
+	return vigil.Watch(ctx, vigil.Source{Look: s.sight, Every: vigil.Pace}, set, vacated)
 }
 
 // sight is a look.
-func (s *Store) sight(ctx context.Context, names []string) ([]vacancy.Lease, error) {
+func (s *Store) sight(ctx context.Context, names []string) ([]vigil.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	known := make(map[string]row, len(names))
 	if err := s.look(ctx, names, func(r row) { known[r.name] = r }); err != nil {
 		return nil, err
 	}
-	leases := make([]vacancy.Lease, len(names))
+	leases := make([]vigil.Lease, len(names))
 	for i, name := range names {
 		r := known[name]
-		leases[i] = vacancy.Lease{
+		leases[i] = vigil.Lease{
 			Name: name, Token: r.token, Held: r.holder != nil, Remaining: time.Duration(r.remaining) * time.Microsecond,
 		}
 	}

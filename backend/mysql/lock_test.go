@@ -223,6 +223,7 @@ func TestManyRowsAreLocked(t *testing.T) {
 
 // The death of an owner is noticed when its session expires, and a release soon.
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	s, _ := beside(t)
 	session := s.Session(time.Hour)
 	token := s.Win(session, "released")

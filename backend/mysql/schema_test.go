@@ -84,6 +84,9 @@ func TestNewerVersion(t *testing.T) {
 func TestMissingTables(t *testing.T) {
 	_, err := Open(drivertest.Within(t), empty(t, server.For(t)))
 	fails(t, err, ErrNoSchema)
+	if n := strings.Count(err.Error(), ErrNoSchema.Error()); n != 1 {
+		t.Errorf("it says so %d times: %v", n, err)
+	}
 	_, err = Open(drivertest.Within(t), "mysql://root@"+server.For(t).Addr+"/no_such_database")
 	fails(t, err, ErrNoSchema)
 	for drop, spared := range map[string]string{

@@ -11,6 +11,7 @@ import (
 
 // The server is stopped for longer than the lease, in the middle of whatever it does.
 func TestServerIsStopped(t *testing.T) {
+	t.Parallel()
 	db, err := mariaDB()
 	if err != nil {
 		t.Fatal(err)

@@ -19,6 +19,7 @@ func contend(t *testing.T, url func(i int) string, weather func()) {
 
 // The server is killed and started again, with its data.
 func TestServerIsKilled(t *testing.T) {
+	t.Parallel()
 	db, err := mariaDB()
 	if err != nil {
 		t.Fatal(err)
@@ -53,6 +54,7 @@ func network(t *testing.T, db *servers.Server) *proxy.Proxy {
 
 // The networks of some are cut, stalled, and lose answers.
 func TestNetworkFails(t *testing.T) {
+	t.Parallel()
 	db := server.For(t)
 	url := newDatabase(t, db)
 	networks := make([]*proxy.Proxy, drivertest.Contenders)

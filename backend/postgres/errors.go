@@ -67,7 +67,7 @@ func explained(err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	if what := meaning[e.Code]; what != nil {
+	if what := meaning[e.Code]; what != nil && !errors.Is(err, what) {
 		err = fmt.Errorf("%w (%w)", what, err)
 	}
 	if e.Hint != "" {

@@ -24,7 +24,10 @@ var (
 	})
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(servers.During(m, pooler, server)) }
+func TestMain(m *testing.M) {
+	drivertest.Parallel()
+	goleak.VerifyTestMain(servers.During(m, pooler, server))
+}
 
 var schemas atomic.Int64
 

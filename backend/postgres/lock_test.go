@@ -39,6 +39,7 @@ func (p *psql) running(schema string) int64 {
 // Somebody keeps the row of a lease locked. Who wants it is told so after the lock timeout; all else
 // goes on, also of the same session.
 func TestLeaseRowIsLocked(t *testing.T) {
+	t.Parallel()
 	db := server.For(t)
 	url, options := newSchema(t, db)
 	s := opened(t, url)
@@ -72,6 +73,7 @@ func TestLeaseRowIsLocked(t *testing.T) {
 // Somebody keeps the row of a session locked. Its own calls fail; it is neither expired nor are its
 // leases given away before its time, and other sessions of the process are renewed.
 func TestSessionRowIsLocked(t *testing.T) {
+	t.Parallel()
 	db := server.For(t)
 	url, options := newSchema(t, db)
 	s := opened(t, url)
@@ -102,6 +104,7 @@ func TestSessionRowIsLocked(t *testing.T) {
 // A session that has expired while somebody keeps its row locked is not robbed by a statement that
 // looked at it before, and a renewal that waited finds by the clock of then that it is too late.
 func TestRenewalThatWaitedTooLong(t *testing.T) {
+	t.Parallel()
 	db := server.For(t)
 	url, options := newSchema(t, db)
 	s := opened(t, url)
@@ -157,6 +160,7 @@ func cutOff(t *testing.T) (far *store, session string, near *store, lock *psql, 
 // A client that was cut off while it waited for a lock may be given the lease, but not later than the
 // timeouts allow; the next renewal lists what it was given, so that it can be released.
 func TestCutOffAndGranted(t *testing.T) {
+	t.Parallel()
 	far, session, near, lock, options, p := cutOff(t)
 	lock.do("ROLLBACK") // well before the timeout
 	drivertest.Eventually(t, "the statement ends", func() bool { return lock.running(options.Schema) == 0 })
@@ -181,6 +185,7 @@ func TestCutOffAndGranted(t *testing.T) {
 }
 
 func TestCutOffAndTooLate(t *testing.T) {
+	t.Parallel()
 	far, session, near, lock, options, p := cutOff(t)
 	begun := time.Now()
 	drivertest.Eventually(t, "the statement gives up", func() bool { return lock.running(options.Schema) == 0 })
@@ -201,6 +206,7 @@ func TestCutOffAndTooLate(t *testing.T) {
 
 // Through a pooler, the timeouts hold as well.
 func TestTimeoutsThroughPgBouncer(t *testing.T) {
+	t.Parallel()
 	db := server.For(t)
 	_, options := newSchema(t, db)
 	s := opened(t, pooler.For(t).URL+"&simba_schema="+options.Schema)

@@ -54,6 +54,7 @@ func TestProcessStoppedBeforeItsLock(t *testing.T) {
 // It is stopped when it has locked the lease and not yet written: others are told that it is locked,
 // everything else goes on, and when it goes on it either writes or fails.
 func TestProcessStoppedWithItsLock(t *testing.T) {
+	t.Parallel()
 	db := server.For(t)
 	url, options := newSchema(t, db)
 	s := opened(t, url)

@@ -13,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/simba-go/simba/backend"
-	"github.com/simba-go/simba/backend/internal/vacancy"
+	"github.com/simba-go/simba/backend/internal/vigil"
 )
 
 // Watch implements [backend.Watcher]. It tells of releases by whatever process as soon as the server
@@ -22,7 +22,7 @@ import (
 func (s *Store) Watch(ctx context.Context, set *backend.NameSet, vacated func(names ...string)) error {
 	ctx, cancel := s.call(ctx)
 	defer cancel()
-	source := vacancy.Source{Look: s.sight, Every: vacancy.Pace}
+	source := vigil.Source{Look: s.sight, Every: vigil.Pace}
 	ear, err := s.listener.listen(ctx, s)
 	switch {
 	case errors.Is(err, errDeaf):
@@ -35,21 +35,21 @@ func (s *Store) Watch(ctx context.Context, set *backend.NameSet, vacated func(na
 		defer ear.close()
 		source.Every, source.Hints, source.Failed = 0, ear.hints, ear.failed
 	}
-	return vacancy.Watch(ctx, source, set, vacated)
+	return vigil.Watch(ctx, source, set, vacated)
 }
 
 // sight is a look.
-func (s *Store) sight(ctx context.Context, names []string) ([]vacancy.Lease, error) {
+func (s *Store) sight(ctx context.Context, names []string) ([]vigil.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
 	known := make(map[string]row, len(names))
 	if err := s.look(ctx, names, func(r row) { known[r.name] = r }); err != nil {
 		return nil, err
 	}
-	leases := make([]vacancy.Lease, len(names))
+	leases := make([]vigil.Lease, len(names))
 	for i, name := range names {
 		r := known[name]
-		leases[i] = vacancy.Lease{
+		leases[i] = vigil.Lease{
 			Name: name, Token: uint64(r.token), Held: r.holder != nil, Remaining: time.Duration(r.remaining) * time.Microsecond,
 		}
 	}

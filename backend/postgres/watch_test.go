@@ -26,6 +26,7 @@ func userPool(tb testing.TB, config *pgxpool.Config) *pgxpool.Pool {
 
 // The death of an owner is noticed when its session expires.
 func TestWatchNoticesExpiry(t *testing.T) {
+	t.Parallel()
 	s := fresh(t)
 	s.Win(s.Session(time.Second), "name")
 	w := s.Lookout("name", "free")
@@ -83,6 +84,7 @@ func TestListenerGoesSilent(t *testing.T) {
 // Through a pooler nothing is heard, so it looks, and says so once; with a connection to the server
 // itself it hears.
 func TestPoolerIsDeaf(t *testing.T) {
+	t.Parallel()
 	db, bouncer := server.For(t), pooler.For(t)
 	_, options := newSchema(t, db)
 	config, _, err := ParseURL(bouncer.URL + "&default_query_exec_mode=exec")

@@ -20,6 +20,7 @@ func contend(t *testing.T, url func(i int) string, weather func()) {
 
 // The server is killed and started again, with its data.
 func TestServerIsKilled(t *testing.T) {
+	t.Parallel()
 	db, err := servers.Postgres()
 	if err != nil {
 		t.Fatal(err)
@@ -39,6 +40,7 @@ func TestServerIsKilled(t *testing.T) {
 
 // The networks of some are cut, stalled, and lose answers.
 func TestNetworkFails(t *testing.T) {
+	t.Parallel()
 	db := server.For(t)
 	_, options := newSchema(t, db)
 	networks := make([]*proxy.Proxy, drivertest.Contenders)
@@ -105,6 +107,7 @@ func TestStormOfBatches(t *testing.T) {
 
 // A pool of the user's that is exhausted holds up what goes through it, and not the renewals.
 func TestExhaustedPool(t *testing.T) {
+	t.Parallel()
 	db := server.For(t)
 	url, options := newSchema(t, db)
 	config, _, err := ParseURL(url)
@@ -147,6 +150,7 @@ func TestExhaustedPool(t *testing.T) {
 
 // A replica says that it is one, when it is opened, and when the primary has become one.
 func TestReplica(t *testing.T) {
+	t.Parallel()
 	primary, err := servers.Postgres()
 	if err != nil {
 		t.Fatal(err)

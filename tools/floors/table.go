@@ -28,14 +28,14 @@ var floors = []floor{
 	{pkg: "backend", core: true, project: "actor"},
 	{pkg: "backend/memory", core: true, project: "actor backend"},
 	{pkg: "backend/backendtest", project: "actor backend backend/memory", outside: "pgregory.net/rapid"},
-	{pkg: "backend/sqlite", project: "actor backend", outside: "modernc.org/sqlite golang.org/x/sys"},
+	{pkg: "backend/internal/vigil", project: "backend"},
+	{pkg: "backend/sqlite", project: "actor backend backend/internal/vigil", outside: "modernc.org/sqlite golang.org/x/sys"},
 
-	{pkg: "backend/internal/vacancy", project: "backend"},
 	{pkg: "backend/internal/drivertest", project: "backend internal/ratio"},
 	{pkg: "internal/servers", outside: "github.com/jackc/pgx/v5 github.com/go-sql-driver/mysql"},
-	{pkg: "backend/postgres", project: "actor backend backend/internal/vacancy", outside: "github.com/jackc/pgx/v5",
+	{pkg: "backend/postgres", project: "actor backend backend/internal/vigil", outside: "github.com/jackc/pgx/v5",
 		tests: "backend/internal/drivertest internal/proxy internal/servers"},
-	{pkg: "backend/mysql", project: "actor backend backend/internal/vacancy", outside: "github.com/go-sql-driver/mysql",
+	{pkg: "backend/mysql", project: "actor backend backend/internal/vigil", outside: "github.com/go-sql-driver/mysql",
 		tests: "backend/internal/drivertest internal/proxy internal/servers"},
 
 	{pkg: "session", core: true, project: "actor term observe backend"},

@@ -4,6 +4,7 @@ package drivertest
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"slices"
 	"testing"
@@ -14,6 +15,14 @@ import (
 
 // Bound is for how long a test waits for what must happen.
 const Bound = 30 * time.Second
+
+// Parallel lets more tests run in parallel than there are processors: they wait, most of the time.
+func Parallel() {
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		flag.Set("test.parallel", "8")
+	}
+}
 
 // Within is a context for a test's calls.
 func Within(tb testing.TB) context.Context {

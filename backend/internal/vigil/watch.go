@@ -1,4 +1,4 @@
-package vacancy
+package vigil
 
 import (
 	"context"

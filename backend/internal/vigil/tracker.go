@@ -1,6 +1,6 @@
-// Package vacancy is what drivers have in common that find out by looking which names have become
+// Package vigil is what drivers have in common that find out by looking which names have become
 // free.
-package vacancy
+package vigil
 
 import "time"
 
