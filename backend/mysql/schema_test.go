@@ -145,6 +145,12 @@ func TestPrivileges(t *testing.T) {
 	if err := Migrate(drivertest.Within(t), config); !errors.Is(err, ErrPrivilege) {
 		t.Errorf("a migration without privileges: %v", err)
 	}
+	a.do("CREATE OR REPLACE USER maker")
+	a.do("GRANT CREATE, CREATE ROUTINE, ALTER ROUTINE, SELECT, INSERT, DELETE ON " + database + ".* TO maker")
+	migrated(t, as("maker"))
+	if app.Win(app.Session(time.Hour), "name") <= token {
+		t.Error("R19: tokens went back")
+	}
 }
 
 // A server that does not write, or whose clock stands still while a statement waits, is refused; one

@@ -186,6 +186,17 @@ func TestPrivileges(t *testing.T) {
 		t.Errorf("a migration without privileges: %v", err)
 	}
 	reader.leavesNothing()
+
+	// Who makes the tables needs one privilege, or a schema that somebody has made.
+	a.do("CREATE ROLE maker LOGIN")
+	a.do("CREATE SCHEMA made AUTHORIZATION maker")
+	if err := Migrate(drivertest.Within(t), connect(t, as("maker")), Options{Schema: "made"}); err != nil {
+		t.Error(err)
+	}
+	a.do("GRANT CREATE ON DATABASE postgres TO maker")
+	if err := Migrate(drivertest.Within(t), connect(t, as("maker")), Options{Schema: "of_maker"}); err != nil {
+		t.Error(err)
+	}
 }
 
 func connect(tb testing.TB, url string) *pgx.Conn {
