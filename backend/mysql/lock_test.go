@@ -35,6 +35,8 @@ func TestLeaseRowIsLocked(t *testing.T) {
 	begun := time.Now()
 	done := s.Attempt(s.Ctx, session, "name", "another")
 	lock.waiter()
+	// What a renewal needs of its session is not locked meanwhile.
+	admin(t, "mysql://root@"+s.where).do("SELECT * FROM simba_session WHERE id = ? FOR UPDATE NOWAIT", session)
 	s.List(session)
 	s.List(other)
 	s.Win(other, "third")
@@ -235,5 +237,28 @@ func TestWatch(t *testing.T) {
 	w.Hears("expires")
 	if h := s.Holder("expires"); h.Held {
 		t.Errorf("too early: %+v", h)
+	}
+}
+
+// While a note is written, nobody takes or frees the lease: the next owner must read it.
+func TestLeaseIsKeptForItsNote(t *testing.T) {
+	s, lock := beside(t)
+	session := s.Session(time.Hour)
+	lease := backend.Lease{Name: "name", Token: s.Win(session, "name")}
+	lock.do("BEGIN")
+	lock.do("INSERT INTO simba_note VALUES ('name', 1, '')")
+	kept := make(chan error, 1)
+	go func() {
+		_, _, err := s.KeepNote(s.Ctx, session, lease, backend.Note{Version: 2})
+		kept <- err
+	}()
+	lock.waiter()
+	_, err := admin(t, "mysql://root@"+s.where).ExecContext(s.Ctx, "SELECT * FROM simba_lease WHERE name = 'name' FOR UPDATE NOWAIT")
+	if err == nil {
+		t.Error("the lease can be changed")
+	}
+	lock.do("ROLLBACK")
+	if err := <-kept; err != nil {
+		t.Error(err)
 	}
 }

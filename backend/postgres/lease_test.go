@@ -212,6 +212,16 @@ func TestDatabaseIsSetOtherwise(t *testing.T) {
 	if !contains(err, "must be read committed") || !contains(err, "default_transaction_isolation") {
 		t.Errorf("got %v", err)
 	}
+	for set, want := range map[string]string{"off": "on", "local": "local", "remote_apply": "remote_apply"} {
+		a.do("BEGIN")
+		a.do("SET LOCAL synchronous_commit = " + set)
+		a.do("SELECT " + options.Schema + ".guard()")
+		var got string
+		if err := a.QueryRow(drivertest.Within(t), "SHOW synchronous_commit").Scan(&got); err != nil || got != want {
+			t.Errorf("synchronous_commit %s becomes %q in place of %s: %v", set, got, want, err)
+		}
+		a.do("ROLLBACK")
+	}
 }
 
 // All updates stay on their page, and touch no index. One call follows the other here: where many are

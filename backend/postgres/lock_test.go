@@ -51,6 +51,8 @@ func TestLeaseRowIsLocked(t *testing.T) {
 	begun := time.Now()
 	done := s.Attempt(s.Ctx, session, "name", "another")
 	lock.waiter("lease_acquire", options.Schema)
+	// What a renewal needs of its session is not locked meanwhile.
+	admin(t, db).do("SELECT FROM "+options.Schema+".session WHERE id = $1 FOR NO KEY UPDATE NOWAIT", session)
 	s.List(session)
 	s.List(other)
 	s.Win(other, "third")
@@ -232,5 +234,32 @@ func TestTimeoutsThroughPgBouncer(t *testing.T) {
 	var timeout string
 	if err := s.calls.QueryRow(s.Ctx, "SHOW lock_timeout").Scan(&timeout); err != nil || timeout != "0" {
 		t.Errorf("the timeout stays with the connection, which is others': %q, %v", timeout, err)
+	}
+}
+
+// While a note is written, nobody takes or frees the lease: the next owner must read it.
+func TestLeaseIsKeptForItsNote(t *testing.T) {
+	t.Parallel()
+	db := server.For(t)
+	url, options := newSchema(t, db)
+	s := opened(t, url)
+	session := s.Session(time.Hour)
+	lease := backend.Lease{Name: "name", Token: s.Win(session, "name")}
+	lock := admin(t, db)
+	lock.do("BEGIN")
+	lock.do("INSERT INTO " + options.Schema + ".note VALUES ('name', 1, '')")
+	kept := make(chan error, 1)
+	go func() {
+		_, _, err := s.KeepNote(s.Ctx, session, lease, backend.Note{Version: 2})
+		kept <- err
+	}()
+	lock.waiter("note_keep", options.Schema)
+	_, err := admin(t, db).Exec(s.Ctx, "SELECT FROM "+options.Schema+".lease WHERE name = 'name' FOR NO KEY UPDATE NOWAIT")
+	if !contains(err, "could not obtain lock") {
+		t.Errorf("the lease can be changed: %v", err)
+	}
+	lock.do("ROLLBACK")
+	if err := <-kept; err != nil {
+		t.Error(err)
 	}
 }

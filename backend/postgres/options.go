@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -31,6 +32,12 @@ var schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,39}$`)
 func (o Options) check() error {
 	if !schemaName.MatchString(o.schema()) {
 		return fmt.Errorf("simba: postgres: the schema %q is no name for one; it must be a small letter, and up to 39 more of them, digits and underscores", o.Schema)
+	}
+	if o.Direct == "" {
+		return nil
+	}
+	if _, err := pgx.ParseConfig(o.Direct); err != nil {
+		return fmt.Errorf("simba: postgres: the direct URL: %w", err)
 	}
 	return nil
 }

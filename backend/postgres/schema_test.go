@@ -232,7 +232,7 @@ func TestURL(t *testing.T) {
 	}
 	for _, bad := range []string{
 		url + "&simba_schema=Locks", url + "&simba_schema=a-b", url + "&simba_schema=" + strings.Repeat("x", 41),
-		url + "&simba_schema=%zz", url + "&sslmode=quite", "postgres://u:secret@h:port/d",
+		url + "&simba_schema=%zz", url + "&simba_direct=postgres%3A%2F%2Fu%3Asecret%40h%3Ax%2Fd", url + "&sslmode=quite", "postgres://u:secret@h:port/d",
 	} {
 		_, _, err := ParseURL(bad)
 		if err == nil || strings.Contains(err.Error(), "secret") || !strings.HasPrefix(err.Error(), "simba: postgres: ") {

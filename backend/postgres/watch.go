@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -76,12 +75,7 @@ type listener struct {
 func newListener(config *pgx.ConnConfig, o Options) *listener {
 	l := &listener{config: config.Copy(), options: o, echo: echoTime, quiet: quiet, patient: Timeout}
 	if o.Direct != "" {
-		direct, err := pgx.ParseConfig(o.Direct)
-		if err != nil {
-			l.err = fmt.Errorf("the direct URL: %w", err)
-			return l
-		}
-		l.config = direct
+		l.config, _ = pgx.ParseConfig(o.Direct) // which the options were checked for
 	}
 	prepare(l.config, nil)
 	l.config.DefaultQueryExecMode = pgx.QueryExecModeExec
@@ -115,9 +109,6 @@ func (l *listener) listen(ctx context.Context, s *Store) (*ear, error) {
 	l.mu.Unlock()
 	if deaf {
 		return nil, errDeaf
-	}
-	if l.err != nil {
-		return nil, l.err
 	}
 	conn, err := pgx.ConnectConfig(ctx, l.config)
 	if err != nil {
