@@ -81,5 +81,5 @@ func BenchmarkRenewManyLeases(b *testing.B) { drivertest.RenewMany(b, factory(b)
 // 1,000 names in one call, against a call for each.
 func BenchmarkBatch(b *testing.B) { drivertest.Batch(b, factory(b)) }
 
-// 100,000 pairs: -bench Endurance -benchtime 1x.
+// 100,000 pairs: -bench Endurance -benchtime 50x.
 func BenchmarkEndurance(b *testing.B) { drivertest.Endurance(b, factory(b)) }

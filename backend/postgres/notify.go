@@ -23,9 +23,13 @@ type crier struct {
 	closed  bool
 }
 
-// hush is the pause after each time, for more to come together. Whoever releases after a pause is
-// not held up by it.
-const hush = 2 * time.Millisecond
+// After each time it rests, for more to come together: for restFactor times as long as that took, so that
+// telling costs a twentieth of what else is done at most, but not for longer than maxRest. Whoever
+// releases after a pause is not held up by it.
+const (
+	restFactor = 20
+	maxRest    = 20 * time.Millisecond
+)
 
 // lastWord is how long telling may take.
 const lastWord = time.Second
@@ -67,11 +71,12 @@ func (c *crier) run() {
 		if !more {
 			return
 		}
+		began := time.Now()
 		ctx, cancel := context.WithTimeout(context.Background(), lastWord)
 		_ = c.cry(ctx, payloads) // it is a hint, and candidates try anyway
 		cancel()
 		if !c.leaving() {
-			time.Sleep(hush)
+			time.Sleep(min(restFactor*time.Since(began), maxRest))
 		}
 	}
 }
