@@ -1,9 +1,12 @@
 package postgres
 
 import (
+	"context"
 	"flag"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/simba-go/simba/backend"
 	"github.com/simba-go/simba/backend/backendtest"
@@ -32,6 +35,14 @@ func config(to *servers.Shared) backendtest.Config {
 			if err := db.Start(drivertest.Within(tb)); err != nil {
 				tb.Fatal(err)
 			}
+			drivertest.Eventually(tb, "it is back, and the pooler has noticed", func() bool {
+				conn, err := pgx.Connect(drivertest.Within(tb), to.For(tb).URL+"&default_query_exec_mode=exec")
+				if err != nil {
+					return false
+				}
+				defer conn.Close(context.Background())
+				return conn.Ping(drivertest.Within(tb)) == nil
+			})
 			return opened(tb, url)
 		}
 		return backendtest.Store{

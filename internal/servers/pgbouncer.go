@@ -32,6 +32,7 @@ func PgBouncer(server *Server, settings ...string) (*Server, error) {
 				"auth_type = any",
 				"pool_mode = transaction",
 				"default_pool_size = 10",
+				"server_login_retry = 0.1", // it turns clients away for so long after it found no server
 				"max_client_conn = 200",
 			}, settings...), "\n") + "\n"
 		},
