@@ -47,7 +47,7 @@ func (a *app) migrate(ctx context.Context, print bool) error {
 	if print {
 		script, err := s.script(url)
 		if err != nil {
-			return &exitError{exitUsage, redact(err, url)}
+			return err
 		}
 		fmt.Print(script)
 		return nil

@@ -11,7 +11,11 @@ var mysqlScheme = scheme{
 	name:  "mysql",
 	usage: "mysql://HOST/DATABASE",
 	open: func(ctx context.Context, url string) (simba.Store, func() error, error) {
-		store, err := mysql.Open(ctx, url)
+		config, err := mysql.ParseURL(url)
+		if err != nil {
+			return nil, nil, wrongURL(err, url)
+		}
+		store, err := mysql.New(ctx, config)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -21,7 +25,7 @@ var mysqlScheme = scheme{
 	migrate: func(ctx context.Context, url string) error {
 		config, err := mysql.ParseURL(url)
 		if err != nil {
-			return err
+			return wrongURL(err, url)
 		}
 		return mysql.Migrate(ctx, config)
 	},

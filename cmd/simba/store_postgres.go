@@ -14,6 +14,9 @@ var postgresScheme = scheme{
 	alias: "postgresql",
 	usage: "postgres://HOST/DATABASE",
 	open: func(ctx context.Context, url string) (simba.Store, func() error, error) {
+		if _, _, err := postgres.ParseURL(url); err != nil {
+			return nil, nil, wrongURL(err, url)
+		}
 		store, err := postgres.Open(ctx, url)
 		if err != nil {
 			return nil, nil, err
@@ -23,7 +26,7 @@ var postgresScheme = scheme{
 	script: func(url string) (string, error) {
 		_, options, err := postgres.ParseURL(url)
 		if err != nil {
-			return "", err
+			return "", wrongURL(err, url)
 		}
 		return postgres.Script(options)
 	},
@@ -33,7 +36,7 @@ var postgresScheme = scheme{
 func migratePostgres(ctx context.Context, url string) error {
 	config, options, err := postgres.ParseURL(url)
 	if err != nil {
-		return err
+		return wrongURL(err, url)
 	}
 	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
 	if err != nil {

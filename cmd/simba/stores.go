@@ -77,6 +77,9 @@ func schemeOf(url string) (scheme, error) {
 	return scheme{}, usagef("the backend's URL has the unknown scheme %q; it must be one of %s", name, knownSchemes())
 }
 
+// wrongURL is the error of a driver that does not understand a URL.
+func wrongURL(err error, url string) error { return &exitError{exitUsage, redact(err, url)} }
+
 // defaultPath is the file that the processes of one user share if nobody says
 // otherwise. It creates its folder.
 func defaultPath() (string, error) {

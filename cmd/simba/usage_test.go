@@ -56,8 +56,9 @@ func TestMistakes(t *testing.T) {
 		{"migrate x", 64, `simba migrate takes no argument, and got "x"`},
 		{"migrate", 64, `sqlite: needs no migration; simba migrate is for postgres://HOST/DATABASE and mysql://HOST/DATABASE`},
 		{"migrate --print --backend postgres://scott:tiger@host/db?simba_schema=A-B", 64, `postgres: the schema "A-B" is no name for one; ...`},
-		{"status --backend postgres://scott:tiger@host:nowhere/db", 69, `postgres: cannot parse ...`},
-		{"status --backend mysql://scott:tiger@host", 69, `mysql: the URL names no database; write mysql://USER:PASSWORD@HOST:PORT/DATABASE`},
+		{"status --backend postgres://scott:tiger@host:nowhere/db", 64, `postgres: cannot parse ...`},
+		{"status --backend mysql://scott:tiger@host", 64, `mysql: the URL names no database; write mysql://USER:PASSWORD@HOST:PORT/DATABASE`},
+		{"migrate --backend mysql://scott:tiger@host", 64, `mysql: the URL names no database; ...`},
 		{"demo x", 64, `simba demo takes no argument, and got "x"`},
 
 		{"run x --grace 5 -- true", 64, `--grace: "5" is not a duration; write a number with a unit, such as 500ms, 15s or 2m`},
