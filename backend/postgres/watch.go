@@ -62,7 +62,6 @@ const quiet = 10 * time.Second
 type listener struct {
 	config  *pgx.ConnConfig
 	options Options
-	err     error         // of the direct URL
 	echo    time.Duration // until a notice must have come back
 	quiet   time.Duration // before a connection is asked whether it is still there
 	patient time.Duration // with the answer
