@@ -6,6 +6,7 @@ import (
 
 	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/backend"
+	"github.com/simba-go/simba/backend/internal/vigil"
 )
 
 // How often a watch asks whether somebody has written to the file: soon after a
@@ -25,10 +26,7 @@ type watch struct {
 	store   *Store
 	vacated func(names ...string)
 
-	// seen has the names that were looked at: 0 for one that was held, otherwise
-	// 1 + its last token, by which a name that was taken and freed between two
-	// looks differs from one that nobody wanted.
-	seen    map[string]uint64
+	vigil.Tracker
 	version version       // of the database when all names were looked at
 	next    actor.Instant // when the first owner expires unless it is renewed
 }
@@ -36,7 +34,7 @@ type watch struct {
 // Watch implements [backend.Watcher]. It tells at once of what this process frees,
 // within 20 ms of what others do, and of owners that expire when that happens.
 func (s *Store) Watch(ctx context.Context, set *backend.NameSet, vacated func(names ...string)) error {
-	w := &watch{store: s, vacated: vacated, seen: make(map[string]uint64), next: actor.MaxInstant}
+	w := &watch{store: s, vacated: vacated, next: actor.MaxInstant}
 	everything, serial := true, uint64(0)
 	for ctx.Err() == nil {
 		// Both signals are taken before looking, so that nothing falls in between. A
@@ -45,10 +43,7 @@ func (s *Store) Watch(ctx context.Context, set *backend.NameSet, vacated func(na
 		joined, now, changed := set.Joined(serial)
 		names, _ := set.Names()
 		serial = now
-		for _, name := range joined {
-			delete(w.seen, name) // also one that left and came back
-		}
-		took, err := w.look(ctx, names, everything)
+		took, err := w.look(ctx, w.Ask(names, joined, everything), everything)
 		if err == nil && len(names) > 0 {
 			err = sleep(ctx, restFactor*took)
 		}
@@ -62,28 +57,16 @@ func (s *Store) Watch(ctx context.Context, set *backend.NameSet, vacated func(na
 	return nil
 }
 
-// look tells of those names that have become vacant since it looked at them. Unless
-// it must look at everything, it looks at names that are new.
+// look tells of those names that have become vacant since it looked at them. Everything says that these
+// are all names.
 func (w *watch) look(ctx context.Context, names []string, everything bool) (took time.Duration, err error) {
-	before := w.seen
-	w.seen = make(map[string]uint64, len(names)) // those that have left are forgotten
-	var ask []string
-	for _, name := range names {
-		last, known := before[name]
-		if known {
-			w.seen[name] = last
-		}
-		if everything || !known {
-			ask = append(ask, name)
-		}
-	}
 	if everything {
 		w.next = actor.MaxInstant
 	}
-	if len(ask) == 0 {
+	if len(names) == 0 {
 		return 0, nil
 	}
-	v, err := call(ctx, w.store.reader, func() (view, error) { return w.store.view(ctx, ask) })
+	v, err := call(ctx, w.store.reader, func() (view, error) { return w.store.view(ctx, names) })
 	if err != nil {
 		return 0, err
 	}
@@ -95,19 +78,14 @@ func (w *watch) look(ctx context.Context, names []string, everything bool) (took
 }
 
 func (w *watch) report(v view) {
-	var vacant []string
-	for _, l := range v.leases {
-		if l.owner.alive(v.now) {
-			w.seen[l.name] = 0
+	leases := make([]vigil.Lease, len(v.leases))
+	for i, l := range v.leases {
+		leases[i] = vigil.Lease{Name: l.name, Token: l.token, Held: l.owner.alive(v.now)}
+		if leases[i].Held {
 			w.next = min(w.next, l.owner.deadline)
-			continue
-		}
-		if w.seen[l.name] != l.token+1 {
-			w.seen[l.name] = l.token + 1
-			vacant = append(vacant, l.name)
 		}
 	}
-	if len(vacant) > 0 {
+	if vacant := w.Vacant(leases); len(vacant) > 0 {
 		w.vacated(vacant...)
 	}
 }

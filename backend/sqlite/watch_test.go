@@ -126,11 +126,11 @@ func TestWatchTellsOnceForEachTerm(t *testing.T) {
 	s := fresh(t, c.environment())
 	session := s.session(time.Hour)
 	var heard []string
-	w := &watch{store: s.Store, seen: make(map[string]uint64), vacated: func(names ...string) { heard = append(heard, names...) }}
+	w := &watch{store: s.Store, vacated: func(names ...string) { heard = append(heard, names...) }}
 	look := func(want ...string) {
 		t.Helper()
 		heard = nil
-		if _, err := w.look(s.ctx, []string{"a", "b"}, true); err != nil {
+		if _, err := w.look(s.ctx, w.Ask([]string{"a", "b"}, nil, true), true); err != nil {
 			t.Fatal(err)
 		}
 		slices.Sort(heard)
@@ -195,21 +195,5 @@ func TestWatchDoesNotSpin(t *testing.T) {
 	// Each look reads the clock, and so does each wait, which begins at once.
 	if n := reads.Load(); n > 2*(changes+2) {
 		t.Errorf("it read the clock %d times for %d changes", n, changes)
-	}
-}
-
-// A change of the set alone makes it look at what is new.
-func TestWatchLooksAtWhatIsNew(t *testing.T) {
-	s := fresh(t, system())
-	var asked [][]string
-	w := &watch{store: s.Store, seen: make(map[string]uint64), vacated: func(names ...string) { asked = append(asked, slices.Clone(names)) }}
-	for _, names := range [][]string{{"a", "b"}, {"a", "b", "c"}, {"c"}, {"c", "a"}} {
-		if _, err := w.look(s.ctx, names, false); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := [][]string{{"a", "b"}, {"c"}, {"a"}} // a had left meanwhile
-	if !slices.EqualFunc(asked, want, slices.Equal) {
-		t.Errorf("told of %v in place of %v", asked, want)
 	}
 }

@@ -73,7 +73,7 @@ func (a *app) root() *cobra.Command {
 	a.global.register(root.PersistentFlags())
 	root.SetHelpCommand(helpCommand())
 	root.AddCommand(a.runCommand(), a.lockCommand(), a.scheduleCommand(), a.statusCommand(), a.watchCommand(),
-		a.stepDownCommand(), a.demoCommand())
+		a.stepDownCommand(), a.demoCommand(), a.migrateCommand())
 	root.AddCommand(a.demoInternals()...)
 	return root
 }

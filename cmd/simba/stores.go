@@ -20,17 +20,24 @@ const backendVar = "SIMBA_BACKEND"
 // and a line in the list below.
 type scheme struct {
 	name  string // what comes before the colon
+	alias string // another name, or none
 	usage string
 	// private says that no other process can see the store.
 	private bool
 	// open takes the whole URL.
 	open func(ctx context.Context, url string) (store simba.Store, close func() error, err error)
+	// migrate makes the tables, and script is the SQL for that. Both are nil for a store
+	// that has none to make.
+	migrate func(ctx context.Context, url string) error
+	script  func(url string) (string, error)
 }
 
 var schemes = []scheme{
 	sqliteScheme,
 	redisScheme,
 	redissScheme,
+	postgresScheme,
+	mysqlScheme,
 	memoryScheme,
 }
 
@@ -65,12 +72,15 @@ func schemeOf(url string) (scheme, error) {
 		return scheme{}, usagef("the backend's URL has no scheme; it must be one of %s", knownSchemes())
 	}
 	for _, s := range schemes {
-		if strings.EqualFold(s.name, name) {
+		if strings.EqualFold(s.name, name) || strings.EqualFold(s.alias, name) {
 			return s, nil
 		}
 	}
 	return scheme{}, usagef("the backend's URL has the unknown scheme %q; it must be one of %s", name, knownSchemes())
 }
+
+// wrongURL is the error of a driver that does not understand a URL.
+func wrongURL(err error, url string) error { return &exitError{exitUsage, redact(err, url)} }
 
 // defaultPath is the file that the processes of one user share if nobody says
 // otherwise. It creates its folder.

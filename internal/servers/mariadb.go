@@ -38,6 +38,7 @@ func MariaDB(args ...string) (*Server, error) {
 func mariaOptions(s *Server) []string {
 	return []string{
 		"--no-defaults", "--datadir=" + filepath.Join(s.dir, "data"), "--innodb-log-file-size=8M",
+		"--tmpdir=" + s.dir, // a server that starts clears away the temporary tables of others
 		"--innodb-buffer-pool-size=16M", "--innodb-flush-log-at-trx-commit=0",
 	}
 }

@@ -12,8 +12,10 @@ import (
 
 // Postgres starts a PostgreSQL server, which does not care for power failures. What
 // args say comes last on its command line, for example "-c", "max_connections=20".
-func Postgres(args ...string) (*Server, error) {
-	return start(kind{
+func Postgres(args ...string) (*Server, error) { return start(postgres(args...)) }
+
+func postgres(args ...string) kind {
+	return kind{
 		program: "postgres",
 		aliases: []string{"/usr/lib/postgresql/*/bin/postgres"},
 		pkg:     "postgresql",
@@ -27,18 +29,17 @@ func Postgres(args ...string) (*Server, error) {
 			return fmt.Sprintf("postgres://postgres@%s/postgres?sslmode=disable", s.Addr)
 		},
 		answers: pingPostgres,
-	})
+	}
 }
 
 func postgresData(s *Server) string { return filepath.Join(s.dir, "data") }
 
-// initPostgres takes initdb from where the server is, since Debian keeps both out of the PATH.
 func initPostgres(ctx context.Context, s *Server) error {
-	real, err := filepath.EvalSymlinks(s.binary)
+	initdb, err := beside(s.binary, "initdb")
 	if err != nil {
 		return err
 	}
-	return s.run(ctx, nil, filepath.Join(filepath.Dir(real), "initdb"),
+	return s.run(ctx, nil, initdb,
 		"-D", postgresData(s), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions")
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 )
 
@@ -47,6 +48,49 @@ func TestServers(t *testing.T) {
 				t.Errorf("a second Stop: %v", err)
 			}
 		})
+	}
+}
+
+// A replica has what its primary had, and does not write.
+func TestPostgresReplica(t *testing.T) {
+	primary, err := Postgres()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer primary.Stop()
+	replica, err := PostgresReplica(primary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer replica.Stop()
+	conn, err := pgx.Connect(t.Context(), replica.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if _, err := conn.Exec(t.Context(), "CREATE TABLE t ()"); err == nil || !strings.Contains(err.Error(), "read-only") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A pooler is a server in front of another.
+func TestPgBouncer(t *testing.T) {
+	server, err := Postgres()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Stop()
+	pooler, err := PgBouncer(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pooler.Stop()
+	if err := pooler.ask(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	server.Kill()
+	if err := pooler.ask(t.Context()); err == nil {
+		t.Error("it answers without a server behind it")
 	}
 }
 

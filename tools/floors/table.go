@@ -28,7 +28,15 @@ var floors = []floor{
 	{pkg: "backend", core: true, project: "actor"},
 	{pkg: "backend/memory", core: true, project: "actor backend"},
 	{pkg: "backend/backendtest", project: "actor backend backend/memory", outside: "pgregory.net/rapid"},
-	{pkg: "backend/sqlite", project: "actor backend", outside: "modernc.org/sqlite golang.org/x/sys"},
+	{pkg: "backend/internal/vigil", project: "backend"},
+	{pkg: "backend/sqlite", project: "actor backend backend/internal/vigil", outside: "modernc.org/sqlite golang.org/x/sys"},
+
+	{pkg: "backend/internal/drivertest", project: "backend internal/ratio"},
+	{pkg: "internal/servers", outside: "github.com/jackc/pgx/v5 github.com/go-sql-driver/mysql"},
+	{pkg: "backend/postgres", project: "actor backend backend/internal/vigil", outside: "github.com/jackc/pgx/v5",
+		tests: "backend/internal/drivertest internal/proxy internal/servers"},
+	{pkg: "backend/mysql", project: "actor backend backend/internal/vigil", outside: "github.com/go-sql-driver/mysql",
+		tests: "backend/internal/drivertest internal/proxy internal/servers"},
 	{pkg: "backend/redis", project: "actor backend", outside: "github.com/redis/go-redis/v9", tests: "internal/servers internal/proxy"},
 
 	{pkg: "session", core: true, project: "actor term observe backend"},
@@ -36,8 +44,6 @@ var floors = []floor{
 	{pkg: "lock", core: true, project: "actor term observe backend session"},
 	{pkg: "task", core: true, project: "actor term observe backend session election"},
 	{pkg: "schedule", core: true, project: "actor term observe backend election", outside: "github.com/netresearch/go-cron"},
-
-	{pkg: "internal/servers", outside: "github.com/jackc/pgx/v5 github.com/go-sql-driver/mysql"},
 
 	{pkg: "fence", core: true},
 	{pkg: "fence/internal/statement", project: "fence"},
@@ -63,8 +69,8 @@ var floors = []floor{
 	{pkg: "cmd/simba/internal/child", outside: "golang.org/x/sys"},
 	{pkg: "cmd/simba/internal/control", outside: "golang.org/x/sys"},
 	{pkg: "cmd/simba/internal/tty", outside: "golang.org/x/sys"},
-	{pkg: "cmd/simba", project: ". backend/memory backend/sqlite backend/redis cmd/simba/internal/child cmd/simba/internal/control cmd/simba/internal/tty",
-		outside: "github.com/spf13/cobra github.com/spf13/pflag github.com/redis/go-redis/v9", tests: "backend internal/servers"},
+	{pkg: "cmd/simba", project: ". backend/memory backend/mysql backend/postgres backend/redis backend/sqlite cmd/simba/internal/child cmd/simba/internal/control cmd/simba/internal/tty",
+		outside: "github.com/spf13/cobra github.com/spf13/pflag github.com/jackc/pgx/v5 github.com/redis/go-redis/v9", tests: "backend internal/servers"},
 	{pkg: "cmd/simba-sim/internal/experiment", project: "actor backend observe session sim term",
 		outside: "github.com/spf13/cobra github.com/spf13/pflag gonum.org/v1/plot"},
 	{pkg: "cmd/simba-sim/internal/report", project: "sim"},
