@@ -18,6 +18,7 @@ type floor struct {
 // its line here and say why in the commit.
 var floors = []floor{
 	{pkg: "internal/ratio"},
+	{pkg: "internal/proxy"},
 
 	{pkg: "actor", core: true, outside: "github.com/looplab/fsm golang.org/x/sys"},
 	{pkg: "internal/tables", project: "actor", outside: "github.com/looplab/fsm pgregory.net/rapid"},
