@@ -47,6 +47,7 @@ type kind struct {
 	pkg     string   // of Debian
 	user    bool     // refuses to run as root
 	prepare func(ctx context.Context, s *Server) error
+	config  func(s *Server) (name, text string) // a file in its folder, once it has a port
 	args    func(s *Server) []string
 	url     func(s *Server) string
 	answers func(ctx context.Context, s *Server) error
@@ -86,11 +87,22 @@ func (s *Server) first() (err error) {
 		}
 		s.Addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
 		s.URL = s.kind.url(s)
+		if err := s.configure(); err != nil {
+			return err
+		}
 		if err = s.Start(ctx); err == nil || ctx.Err() != nil {
 			return err
 		}
 	}
 	return err
+}
+
+func (s *Server) configure() error {
+	if s.kind.config == nil {
+		return nil
+	}
+	name, text := s.kind.config(s)
+	return os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o644) // its user must read it
 }
 
 // Start starts the server, after Kill on the same port and with the same data, and

@@ -38,6 +38,8 @@ var floors = []floor{
 
 	{pkg: "internal/servers", outside: "github.com/jackc/pgx/v5 github.com/go-sql-driver/mysql"},
 
+	{pkg: "backend/zookeeper", project: "actor backend", outside: "github.com/go-zookeeper/zk", tests: "internal/servers internal/proxy"},
+
 	{pkg: "fence", core: true},
 	{pkg: "fence/internal/statement", project: "fence"},
 	{pkg: "fence/fencesql", project: "backend fence fence/internal/statement",
