@@ -130,8 +130,9 @@ func (o *session) accept(conn *conn, sent actor.Instant) (time.Duration, error) 
 	if o.dying {
 		return 0, backend.ErrExpired
 	}
-	o.alarm.Reset(o.lease - o.store.clock.Now().Sub(sent))
-	left := min(o.credit.grant(conn, sent), o.lease)
+	answered := o.store.clock.Now()
+	o.alarm.Reset(o.lease - answered.Sub(sent))
+	left := min(o.credit.grant(conn, request{sent, answered}), o.lease)
 	if left <= 0 {
 		return 0, errors.New("the session lives, but it was out of touch for so long that the servers may be about to end it")
 	}
