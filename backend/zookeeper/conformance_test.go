@@ -2,6 +2,7 @@ package zookeeper
 
 import (
 	"flag"
+	"sync"
 	"testing"
 	"time"
 
@@ -9,26 +10,46 @@ import (
 	"github.com/simba-go/simba/backend/backendtest"
 )
 
-func TestConformance(t *testing.T) {
-	// Where time cannot be moved, the model knows less.
-	defer flag.Set("rapid.checks", flag.Lookup("rapid.checks").Value.String())
-	if err := flag.Set("rapid.checks", "10"); err != nil {
+// conform runs the suite. Each store is connected to the next one of the addresses. With elsewhere, the
+// data is lost by moving to that server.
+func conform(t *testing.T, lease time.Duration, addresses []string, elsewhere string) {
+	if err := fewComparisons(); err != nil {
 		t.Fatal(err)
 	}
-	addresses := []string{alone.For(t).Addr}
+	next := 0
+	open := func(tb testing.TB, options Options) *Store {
+		next++
+		return opened(tb, addresses[next%len(addresses):][:1], options).Store
+	}
 	backendtest.Run(t, backendtest.Config{
-		Lease: time.Second,
+		Lease: lease,
 		Open: func(tb testing.TB) backendtest.Store {
 			options := Options{Namespace: freshNamespace()}
-			first := opened(tb, addresses, options)
-			return backendtest.Store{
-				Driver: first.Store,
-				Peer:   func(tb testing.TB) backend.Driver { return opened(tb, addresses, options).Store },
+			first := open(tb, options)
+			store := backendtest.Store{
+				Driver: first,
+				Peer:   func(tb testing.TB) backend.Driver { return open(tb, options) },
 				Reopen: func(tb testing.TB) backend.Driver {
 					first.Close()
-					return opened(tb, addresses, options).Store
+					return open(tb, options)
 				},
 			}
+			if elsewhere != "" {
+				store.Wipe = func(tb testing.TB) backend.Driver {
+					first.Close()
+					return opened(tb, []string{elsewhere}, options).Store
+				}
+			}
+			return store
 		},
 	})
+}
+
+// fewComparisons makes the one with the model short: where time cannot be moved, the model knows less.
+// Tests that call it are parallel, and so run after all that are not.
+var fewComparisons = sync.OnceValue(func() error { return flag.Set("rapid.checks", "10") })
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	conform(t, time.Second, []string{alone.For(t).Addr}, another.For(t).Addr)
 }

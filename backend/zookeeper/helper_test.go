@@ -19,10 +19,10 @@ import (
 // bound is how long something may take that a healthy machine does in a small part of it.
 const bound = 30 * time.Second
 
-// alone is a server that stands alone.
-var alone = servers.Share(servers.ZooKeeper)
+// alone is a server that stands alone, and another is one that has nothing to do with it.
+var alone, another = servers.Share(servers.ZooKeeper), servers.Share(servers.ZooKeeper)
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(servers.During(m, alone)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(servers.During(m, alone, another)) }
 
 // namespaces counts, so that each test has its own.
 var namespaces atomic.Int64

@@ -56,22 +56,27 @@ func (a *attempt) run(names []string) error {
 	if a.proved {
 		return nil
 	}
-	// Nothing was written, so the session may be dead without anybody having said so.
-	alive, err := exists(a.ctx, a.link, a.store.tree.session(a.id))
-	if err == nil && alive == nil {
+	return a.prove() // nothing was written, so the session may be dead without anybody having said so
+}
+
+// prove makes sure that the session lives, and that its server is not behind.
+func (a *attempt) prove() error {
+	err := caughtUp(a.ctx, a.link, a.store.tree.session(a.id))
+	if errors.Is(err, zk.ErrNoNode) {
 		err = backend.ErrExpired
 	}
+	a.proved = err == nil
 	return err
 }
 
-// survey looks which of the names are free, and what all of the others are. A server may be behind, and
-// a name that has just become free is worth another look.
+// survey looks which of the names are free, and what all of the others are. A server may be behind, so
+// that others have them is true only after it has caught up.
 func (a *attempt) survey(names []string) (free []view, err error) {
 	free, taken, err := a.sort(names)
 	if err != nil || len(taken) == 0 {
 		return free, err
 	}
-	if err := synced(a.ctx, a.link, a.store.tree.root); err != nil {
+	if err := a.prove(); err != nil {
 		return nil, err
 	}
 	again, taken, err := a.sort(taken)

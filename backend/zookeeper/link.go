@@ -53,7 +53,7 @@ func (s *Store) connect(timeout time.Duration, once bool, seen func(zk.Event)) (
 		close(l.known)
 		return l, nil
 	}
-	l.call(func() { l.introduce(s.acl.auth) })
+	l.call(func() { l.introduce(s.acl.auth()) })
 	return l, nil
 }
 
@@ -160,6 +160,17 @@ func exists(ctx context.Context, l *link, path string) (*zk.Stat, error) {
 		}
 		return stat, nil
 	})
+}
+
+// caughtUp checks that a node exists, and lets the server catch up with whatever was answered to anybody
+// before. It is a write, for the command that servers have for this does nothing on the leader, which may
+// be behind its followers.
+func caughtUp(ctx context.Context, l *link, path string) error {
+	_, err := ask(ctx, l, func(c *zk.Conn) (struct{}, error) {
+		_, _, err := change(c, []any{&zk.CheckVersionRequest{Path: path, Version: -1}})
+		return struct{}{}, err
+	})
+	return err
 }
 
 // change carries out a transaction. If that fails, at is which operation did, or -1 if it is not known,

@@ -168,7 +168,7 @@ func (s *Store) inspect(ctx context.Context, names []string) ([]view, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.sync(ctx); err != nil {
+	if err := caughtUp(ctx, r.link, s.tree.root); err != nil {
 		return nil, err
 	}
 	base, err := s.base(ctx, r.link)

@@ -69,14 +69,6 @@ func (s *Store) look() (*reader, error) {
 	return r, nil
 }
 
-// sync lets the server catch up with what was answered to anybody before.
-func (r *reader) sync(ctx context.Context) error { return synced(ctx, r.link, r.store.tree.root) }
-
-func synced(ctx context.Context, l *link, path string) error {
-	_, err := ask(ctx, l, func(c *zk.Conn) (string, error) { return c.Sync(path) })
-	return err
-}
-
 // event is called by the library.
 func (r *reader) event(e zk.Event) {
 	if e.Path == "" {

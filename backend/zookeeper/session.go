@@ -199,7 +199,7 @@ func (s *Store) bury(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.sync(ctx); err != nil {
+	if err := caughtUp(ctx, r.link, s.tree.root); err != nil {
 		return err
 	}
 	node := s.tree.session(id)

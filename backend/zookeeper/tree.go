@@ -62,7 +62,7 @@ func checkNamespace(namespace string) (root string, err error) {
 // acl is who may do what with the nodes.
 type acl struct {
 	list []zk.ACL
-	auth []byte // "user:password", nil for nobody
+	auth func() []byte // "user:password", nil for nobody; nobody who prints a store sees it
 }
 
 // maxUser is there for the same reason as maxNamespace: each node repeats its access list.
@@ -79,7 +79,8 @@ func newACL(user, password string) (acl, error) {
 	case strings.Contains(user, ":"):
 		return acl{}, fmt.Errorf("%w: the user %q contains a colon, which ends it", ErrURL, user)
 	}
-	return acl{list: zk.DigestACL(zk.PermAll, user, password), auth: []byte(user + ":" + password)}, nil
+	auth := func() []byte { return []byte(user + ":" + password) }
+	return acl{list: zk.DigestACL(zk.PermAll, user, password), auth: auth}, nil
 }
 
 // prepare makes sure that the folders are there.
