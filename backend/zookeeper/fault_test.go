@@ -105,7 +105,9 @@ func TestSilentServer(t *testing.T) {
 		"Open":    func(ctx context.Context) error { _, err := s.Open(ctx, time.Minute, ""); return err },
 		"Renew":   func(ctx context.Context) error { _, err := s.Renew(ctx, session, 0, true); return err },
 		"Acquire": func(ctx context.Context) error { _, err := s.Acquire(ctx, session, []string{"b"}, false); return err },
-		"Release": func(ctx context.Context) error { return s.Release(ctx, session, []backend.Lease{{Name: "a", Token: token}}) },
+		"Release": func(ctx context.Context) error {
+			return s.Release(ctx, session, []backend.Lease{{Name: "a", Token: token}})
+		},
 		"Close":   func(ctx context.Context) error { return s.CloseSession(ctx, session) },
 		"Inspect": func(ctx context.Context) error { _, err := s.Inspect(ctx, nil); return err },
 		"New": func(ctx context.Context) error {

@@ -22,7 +22,7 @@ const bound = 30 * time.Second
 // alone is a server that stands alone, and another is one that has nothing to do with it.
 var alone, another = servers.Share(servers.ZooKeeper), servers.Share(servers.ZooKeeper)
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(servers.During(m, alone, another)) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(servers.During(m, alone, another, durable)) }
 
 // namespaces counts, so that each test has its own.
 var namespaces atomic.Int64

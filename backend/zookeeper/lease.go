@@ -3,6 +3,7 @@ package zookeeper
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/go-zookeeper/zk"
 
@@ -44,6 +45,10 @@ type attempt struct {
 }
 
 func (a *attempt) run(names []string) error {
+	if err := a.presume(names); err != nil {
+		return err
+	}
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return a.outcomes[a.at[name]].Won })
 	for len(names) > 0 {
 		free, err := a.survey(names)
 		if err != nil {
@@ -57,6 +62,21 @@ func (a *attempt) run(names []string) error {
 		return nil
 	}
 	return a.prove() // nothing was written, so the session may be dead without anybody having said so
+}
+
+// presume takes names without looking, if this store has heard last that they are vacant. If they are not
+// any more, nothing is lost but a round trip.
+func (a *attempt) presume(names []string) error {
+	vacant := a.store.vacant.take(names)
+	if len(vacant) == 0 || a.all && len(vacant) < len(names) {
+		return nil
+	}
+	free := make([]view, len(vacant))
+	for i, name := range vacant {
+		free[i] = view{name: name}
+	}
+	_, err := a.take(free)
+	return err
 }
 
 // prove makes sure that the session lives, and that its server is not behind.
@@ -158,7 +178,7 @@ func (a *attempt) fit(free []view) (n int) {
 // seize takes all of the names in one transaction, or finds that something has changed.
 func (a *attempt) seize(free []view) (changed bool, err error) {
 	// The write to the session's node fails if it is dead, and says which transaction this is.
-	operations := []any{&zk.SetDataRequest{Path: a.store.tree.session(a.id), Data: a.data, Version: -1}}
+	operations := []any{a.sign()}
 	names := make([]string, len(free))
 	for i, v := range free {
 		names[i] = v.name
@@ -305,6 +325,11 @@ func (o *session) free(ctx context.Context, leases []backend.Lease, operations f
 			return true, nil
 		}
 		o.lose(leases, err == nil)
+		if err == nil {
+			for _, l := range leases {
+				o.store.vacant.add(l.Name)
+			}
+		}
 		return false, err
 	})
 }

@@ -6,13 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/backend"
 )
 
@@ -110,7 +108,7 @@ func (o *session) begin(ctx context.Context, lease time.Duration, label string) 
 		return 0, err
 	}
 	o.alarm = time.AfterFunc(o.lease, o.expire)
-	return o.accept(conn, sent)
+	return o.accept(conn, request{sent, o.store.clock.Now()})
 }
 
 func (o *session) create(ctx context.Context) error {
@@ -121,7 +119,7 @@ func (o *session) create(ctx context.Context) error {
 }
 
 // accept returns what an answered write grants, which was sent over conn.
-func (o *session) accept(conn *conn, sent actor.Instant) (time.Duration, error) {
+func (o *session) accept(conn *conn, write request) (time.Duration, error) {
 	if !o.link.current(conn) {
 		return 0, fmt.Errorf("%w: it was lost while it was used, so this proves nothing", ErrConnection)
 	}
@@ -130,9 +128,8 @@ func (o *session) accept(conn *conn, sent actor.Instant) (time.Duration, error) 
 	if o.dying {
 		return 0, backend.ErrExpired
 	}
-	answered := o.store.clock.Now()
-	o.alarm.Reset(o.lease - answered.Sub(sent))
-	left := min(o.credit.grant(conn, request{sent, answered}), o.lease)
+	o.alarm.Reset(o.lease - write.answered.Sub(write.sent))
+	left := min(o.credit.grant(conn, write), o.lease)
 	if left <= 0 {
 		return 0, errors.New("the session lives, but it was out of touch for so long that the servers may be about to end it")
 	}
@@ -234,34 +231,82 @@ func (s *Store) Renew(ctx context.Context, session string, known uint64, full bo
 const impatience = 16
 
 func (o *session) renew(ctx context.Context, known uint64, full bool) (backend.Renewal, error) {
-	conn, err := o.link.ready(ctx)
+	select { // one after the other, so that a revision stands for one list
+	case o.turn <- struct{}{}:
+	case <-ctx.Done():
+		return backend.Renewal{}, fmt.Errorf("not done: %w", context.Cause(ctx))
+	}
+	defer func() { <-o.turn }()
+	wanted := full || !o.unchanged(known)
+	var have inventory
+	var along []string // names that are looked at along with the write
+	if wanted {
+		if have = o.inventory(); len(have.settled) <= few {
+			along = have.settled
+		}
+	}
+	remaining, missing, err := o.prolong(ctx, along)
+	if err == nil && missing {
+		along = nil
+		remaining, _, err = o.prolong(ctx, nil)
+	}
 	if err != nil {
 		return backend.Renewal{}, err
 	}
+	if !wanted {
+		return backend.Renewal{Remaining: remaining, Revision: known}, nil
+	}
+	tokens := have.tokens()
+	if len(along) < len(have.settled) || len(have.open) > 0 {
+		if tokens, err = o.verify(ctx, have); err != nil {
+			return backend.Renewal{}, err
+		}
+	}
+	renewal := backend.Renewal{
+		Remaining: remaining, Revision: o.tell(have, tokens), Complete: true, Leases: make([]backend.Lease, 0, len(tokens)),
+	}
+	for name, token := range tokens {
+		renewal.Leases = append(renewal.Leases, backend.Lease{Name: name, Token: token})
+	}
+	return renewal, nil
+}
+
+// prolong lets the session live on, and looks in passing whether it owns the names. If one is missing,
+// nothing was done.
+func (o *session) prolong(ctx context.Context, names []string) (remaining time.Duration, missing bool, err error) {
+	conn, err := o.link.ready(ctx)
+	if err != nil {
+		return 0, false, err
+	}
 	sent := o.store.clock.Now()
 	// Only a write proves anything: what a server reads may be the state of long ago.
-	_, err = ask(ctx, o.link, func(c *zk.Conn) (struct{}, error) {
-		_, err := c.Set(o.store.tree.session(o.id), o.data, -1)
-		return struct{}{}, err
+	operations := append([]any{o.sign()}, o.checks(names)...)
+	at, err := ask(ctx, o.link, func(c *zk.Conn) (int, error) {
+		_, at, err := change(c, operations)
+		return at, err
 	})
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && o.store.clock.Now().Sub(sent) > conn.timeout/impatience {
 		conn.Close()
 	}
-	if errors.Is(err, zk.ErrNoNode) { // somebody has removed it
-		err = backend.ErrExpired
+	if errors.Is(err, zk.ErrNoNode) {
+		if at > 0 {
+			return 0, true, nil
+		}
+		err = backend.ErrExpired // somebody has removed it
 	}
 	if isExpired(err) {
 		o.abandon(err)
 	}
 	if err != nil {
-		return backend.Renewal{}, err
+		return 0, false, err
 	}
-	renewal := backend.Renewal{}
-	if renewal.Remaining, err = o.accept(conn, sent); err != nil {
-		return backend.Renewal{}, err
-	}
-	err = o.enumerate(ctx, &renewal, known, full)
-	return renewal, err
+	remaining, err = o.accept(conn, request{sent, o.store.clock.Now()})
+	return remaining, false, err
+}
+
+// sign is the write that proves that the session lives.
+func (o *session) sign() *zk.SetDataRequest {
+	return &zk.SetDataRequest{Path: o.store.tree.session(o.id), Data: o.data, Version: -1}
 }
 
 // CloseSession implements [backend.Driver].
@@ -368,55 +413,4 @@ func (o *session) expire() {
 		}
 		o.abandon(backend.ErrExpired)
 	})
-}
-
-// enumerate completes a renewal with what the session owns.
-func (o *session) enumerate(ctx context.Context, r *backend.Renewal, known uint64, full bool) error {
-	select { // one after the other, so that a revision stands for one list
-	case o.turn <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	defer func() { <-o.turn }()
-	if r.Revision = o.unchanged(known); r.Revision != 0 && !full {
-		return nil
-	}
-	tokens, err := o.look(ctx)
-	if err != nil {
-		return err
-	}
-	r.Revision = o.tell(tokens)
-	r.Complete = true
-	r.Leases = make([]backend.Lease, 0, len(tokens))
-	for name, token := range tokens {
-		r.Leases = append(r.Leases, backend.Lease{Name: name, Token: token})
-	}
-	return nil
-}
-
-// unchanged returns the revision if it is known, and stands for what the session owns as far as this
-// store has changed that.
-func (o *session) unchanged(known uint64) uint64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if known != o.revision || known != o.told.revision {
-		return 0
-	}
-	for _, c := range o.claims {
-		if c.open() {
-			return 0
-		}
-	}
-	return known
-}
-
-// tell returns the revision for a list.
-func (o *session) tell(tokens map[string]uint64) uint64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.told.revision != o.revision || !maps.Equal(o.told.tokens, tokens) {
-		o.revision++
-		o.told = list{o.revision, tokens}
-	}
-	return o.revision
 }

@@ -32,6 +32,8 @@ type Store struct {
 	end     context.CancelFunc
 	running sync.WaitGroup // what clears away
 
+	vacant hints
+
 	mu       sync.Mutex
 	closed   bool // no more may begin
 	sessions map[string]*session

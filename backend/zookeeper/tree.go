@@ -49,8 +49,9 @@ func checkNamespace(namespace string) (root string, err error) {
 		return "", fmt.Errorf("%w: the namespace %q must be a path that begins with a slash, such as %q", ErrURL, namespace, defaultNamespace)
 	}
 	for i, element := range strings.Split(rest, "/") {
-		if err := backend.CheckName(element); err != nil {
-			return "", fmt.Errorf("%w: the namespace %q: %w", ErrURL, namespace, err)
+		var name *backend.NameError
+		if errors.As(backend.CheckName(element), &name) {
+			return "", fmt.Errorf("%w: the namespace %q has the element %q: %s", ErrURL, namespace, element, name.Why)
 		}
 		if i == 0 && element == "zookeeper" {
 			return "", fmt.Errorf("%w: the namespace %q: /zookeeper is the servers' own", ErrURL, namespace)

@@ -117,8 +117,11 @@ func (w *watch) touched() (names []string) {
 // happened to it.
 func (w *watch) look(ctx context.Context, names []string) error {
 	owners := make([]string, len(names))
-	err := parallel(len(names), func(i int) (err error) {
-		owners[i], err = w.owner(ctx, names[i])
+	err := parallel(len(names), func(i int) error {
+		owner, found, err := w.owner(ctx, names[i])
+		if owners[i] = owner; err == nil && !found {
+			w.store.vacant.add(names[i])
+		}
 		return err
 	})
 	if err != nil {
@@ -137,18 +140,18 @@ func (w *watch) look(ctx context.Context, names []string) error {
 	return nil
 }
 
-// owner returns the session that owns a name, "" if it is vacant. From here on, there is an event when
-// that changes.
-func (w *watch) owner(ctx context.Context, name string) (string, error) {
-	owners, _, err := w.children(ctx, w.store.tree.lease(name), true)
+// owner returns the session that owns a name, "" if it is vacant, and whether there is a node for it. From
+// here on, there is an event when that changes.
+func (w *watch) owner(ctx context.Context, name string) (owner string, found bool, err error) {
+	owners, found, err := w.children(ctx, w.store.tree.lease(name), true)
 	for _, id := range owners {
 		_, alive, failed := w.children(ctx, w.store.tree.session(id), false)
 		if failed != nil {
-			return "", failed
+			return "", found, failed
 		}
 		if alive {
-			return id, nil
+			return id, true, nil
 		}
 	}
-	return "", err
+	return "", found, err
 }

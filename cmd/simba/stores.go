@@ -29,6 +29,7 @@ type scheme struct {
 
 var schemes = []scheme{
 	sqliteScheme,
+	zookeeperScheme,
 	memoryScheme,
 }
 

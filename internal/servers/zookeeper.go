@@ -13,8 +13,8 @@ import (
 // zookeeperJar is where Debian's package has the server; the jar names those that it needs.
 const zookeeperJar = "/usr/share/java/zookeeper.jar"
 
-// zookeeperLog writes what the server has to say to its log; without it, nothing does.
-const zookeeperLog = "/usr/share/java/slf4j-simple.jar"
+// zookeeperMore is what the jar does not name: one writes the log, and the others speak TLS.
+const zookeeperMore = "/usr/share/java/slf4j-simple.jar:/usr/share/java/netty-codec.jar:/usr/share/java/netty-resolver.jar"
 
 // ZooKeeper starts a ZooKeeper server that stands alone, with a tick of 250 ms. What settings say, as
 // "name=value", comes last in its configuration.
@@ -46,7 +46,7 @@ func zookeeper(settings func(s *Server) []string) kind {
 				"-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true",
 				"-Dzookeeper.forceSync=no", // nothing has to survive a power failure
 				"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-				"-cp", zookeeperJar + ":" + zookeeperLog, "org.apache.zookeeper.server.quorum.QuorumPeerMain", "zoo.cfg",
+				"-cp", zookeeperJar + ":" + zookeeperMore, "org.apache.zookeeper.server.quorum.QuorumPeerMain", "zoo.cfg",
 			}
 		},
 		url:     func(s *Server) string { return fmt.Sprintf("zookeeper://%s/simba", s.Addr) },
