@@ -223,7 +223,7 @@ func TestNodesRemovedByHand(t *testing.T) {
 	if token := s.win(other, "z"); token <= before {
 		t.Errorf("R19: %d came after %d", token, before)
 	}
-	remove(s.tree.session(other), s.tree.owner("z", other), s.tree.lease("z"), s.tree.leases(), s.tree.sessions(), s.tree.root)
+	remove(s.tree.session(other), s.tree.owner("z", other), s.tree.lease("z"), s.tree.leases(), s.tree.sessions(), s.tree.notes(), s.tree.root)
 	s.expired(other)
 	if token := s.win(s.open(time.Minute).Session, "z"); token <= before {
 		t.Errorf("R19: %d came after %d", token, before)

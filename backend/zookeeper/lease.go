@@ -81,11 +81,16 @@ func (a *attempt) presume(names []string) error {
 
 // prove makes sure that the session lives, and that its server is not behind.
 func (a *attempt) prove() error {
-	err := caughtUp(a.ctx, a.link, a.store.tree.session(a.id))
-	if errors.Is(err, zk.ErrNoNode) {
-		err = backend.ErrExpired
-	}
+	err := a.proveAlive(a.ctx)
 	a.proved = err == nil
+	return err
+}
+
+func (o *session) proveAlive(ctx context.Context) error {
+	err := caughtUp(ctx, o.link, o.store.tree.session(o.id))
+	if errors.Is(err, zk.ErrNoNode) {
+		return backend.ErrExpired
+	}
 	return err
 }
 

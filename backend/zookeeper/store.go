@@ -44,6 +44,7 @@ var (
 	_ backend.Store   = (*Store)(nil)
 	_ backend.Driver  = (*Store)(nil)
 	_ backend.Watcher = (*Store)(nil)
+	_ backend.Noter   = (*Store)(nil)
 )
 
 // Options are for [New]. The zero value is ready to use.

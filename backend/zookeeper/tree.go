@@ -17,18 +17,20 @@ import (
 //	root                         what tokens count from is when it was created
 //	root/sessions/SESSION        ephemeral; a session is alive as long as this exists
 //	root/leases/NAME/SESSION     who owns a name
+//	root/notes/NAME              the note of a name
 //
 // That the owner is part of the path makes every operation name the owner it means: a release of an
 // owner who does not know yet that it has lost the name finds nothing to delete, and of two who take
 // over from a dead owner, one does not find it any more. No version has to be compared.
 type tree struct{ root string }
 
-func (t tree) sessions() string              { return t.root + "/sessions" }
-func (t tree) session(id string) string      { return t.sessions() + "/" + id }
-func (t tree) leases() string                { return t.root + "/leases" }
-func (t tree) lease(name string) string      { return t.leases() + "/" + name }
-func (t tree) owner(name, id string) string  { return t.lease(name) + "/" + id }
-func (t tree) nameOf(p string) (name string) { return strings.TrimPrefix(p, t.leases()+"/") }
+func (t tree) sessions() string             { return t.root + "/sessions" }
+func (t tree) session(id string) string     { return t.sessions() + "/" + id }
+func (t tree) leases() string               { return t.root + "/leases" }
+func (t tree) lease(name string) string     { return t.leases() + "/" + name }
+func (t tree) owner(name, id string) string { return t.lease(name) + "/" + id }
+func (t tree) notes() string                { return t.root + "/notes" }
+func (t tree) note(name string) string      { return t.notes() + "/" + name }
 
 // defaultNamespace is the root if nobody says otherwise.
 const defaultNamespace = "/simba"
@@ -103,7 +105,7 @@ func (s *Store) prepare(ctx context.Context) error {
 // folders creates what is missing.
 func (s *Store) folders(ctx context.Context, l *link) error {
 	var missing []string
-	for _, p := range []string{s.tree.leases(), s.tree.sessions()} {
+	for _, p := range []string{s.tree.notes(), s.tree.leases(), s.tree.sessions()} {
 		for ; p != "/"; p = path.Dir(p) {
 			found, err := exists(ctx, l, p)
 			if err != nil {

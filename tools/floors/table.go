@@ -65,7 +65,7 @@ var floors = []floor{
 	{pkg: "cmd/simba/internal/control", outside: "golang.org/x/sys"},
 	{pkg: "cmd/simba/internal/tty", outside: "golang.org/x/sys"},
 	{pkg: "cmd/simba", project: ". backend/memory backend/sqlite backend/zookeeper cmd/simba/internal/child cmd/simba/internal/control cmd/simba/internal/tty",
-		outside: "github.com/spf13/cobra github.com/spf13/pflag", tests: "backend"},
+		outside: "github.com/spf13/cobra github.com/spf13/pflag", tests: "backend internal/servers"},
 	{pkg: "cmd/simba-sim/internal/experiment", project: "actor backend observe session sim term",
 		outside: "github.com/spf13/cobra github.com/spf13/pflag gonum.org/v1/plot"},
 	{pkg: "cmd/simba-sim/internal/report", project: "sim"},
