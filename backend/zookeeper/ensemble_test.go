@@ -300,9 +300,11 @@ func leaderKilled(t *testing.T, q *quorum) {
 	time.Sleep(warm + rand.N(tick))
 	q.Servers[leader-1].Kill()
 	c.end()
-	for _, s := range c.subjects { // they would live on with the next leader
-		c.sessions[s.id].link.end(ErrClosed)
+	c.Store.mu.Lock()
+	for _, o := range c.sessions { // they would live on with the next leader
+		o.link.end(ErrClosed)
 	}
+	c.Store.mu.Unlock()
 	c.judge(t, sum, c.witness(t, q.addr(follower)))
 	if err := q.Servers[leader-1].Start(t.Context()); err != nil {
 		t.Fatal(err)
