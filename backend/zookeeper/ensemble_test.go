@@ -109,6 +109,7 @@ func (s *subject) deadline() actor.Instant { return s.sent.Add(s.granted) }
 type crowd struct {
 	*store
 	subjects []*subject
+	renewed  atomic.Int64
 	stop     atomic.Bool
 	renewing sync.WaitGroup
 }
@@ -156,6 +157,7 @@ func (c *crowd) keep(s *subject) {
 		cancel()
 		if err == nil && c.clock.Now() < s.deadline() {
 			s.sent, s.granted = sent, r.Remaining
+			c.renewed.Add(1)
 		}
 	}
 }
@@ -201,9 +203,11 @@ type tally struct {
 
 type tallies map[time.Duration]*tally
 
-// judge compares when sessions were gone with what they were granted.
-func (c *crowd) judge(tb testing.TB, sum tallies, gone map[string]actor.Instant) {
+// judge compares when sessions were gone, as seen from a server, with what they were granted.
+func (c *crowd) judge(tb testing.TB, sum tallies, from string) {
 	tb.Helper()
+	gone := c.witness(tb, from)
+	c.end()
 	for _, s := range c.subjects {
 		end := gone[s.id]
 		if end < s.deadline() {
@@ -230,8 +234,12 @@ func (sum tallies) log(tb testing.TB) {
 	}
 }
 
-// warm is how long sessions are renewed before something happens to them, at least.
-const warm = 1500 * time.Millisecond
+// warm waits until the sessions have been renewed some times, and until a moment at random.
+func (c *crowd) warm() {
+	before := c.renewed.Load()
+	eventually(c.tb, "the sessions are renewed", func() bool { return c.renewed.Load()-before > 3*int64(len(c.subjects)) })
+	time.Sleep(rand.N(tick))
+}
 
 // A session of a follower that is cut off from its leader, while the client is not, outlives what its client
 // was promised. The same for a client that has just moved there, and for a follower that is killed.
@@ -244,10 +252,9 @@ func TestDeadlinesComeBeforeExpiry(t *testing.T) {
 		for range 2 {
 			leader, follower, _ := q.roles(t)
 			c := startCrowd(t, 6, Options{Namespace: freshNamespace()}, q.addr(follower))
-			time.Sleep(warm + rand.N(tick))
+			c.warm()
 			q.cut(follower, leader)
-			c.judge(t, sum, c.witness(t, q.addr(leader)))
-			c.end()
+			c.judge(t, sum, q.addr(leader))
 			q.heal(follower, leader)
 		}
 		sum.log(t)
@@ -261,7 +268,7 @@ func TestDeadlinesComeBeforeExpiry(t *testing.T) {
 			return (&net.Dialer{}).DialContext(ctx, network, target.Load().(string))
 		}
 		c := startCrowd(t, 6, Options{Namespace: freshNamespace(), Dial: dial}, "moving.invalid")
-		time.Sleep(warm)
+		c.warm()
 		target.Store(q.addr(follower))
 		c.Store.mu.Lock()
 		for _, o := range c.sessions {
@@ -270,10 +277,9 @@ func TestDeadlinesComeBeforeExpiry(t *testing.T) {
 			}
 		}
 		c.Store.mu.Unlock()
-		time.Sleep(rand.N(warm)) // some have renewed over the new connection, and some just have it
+		time.Sleep(rand.N(2 * tick)) // some have renewed over the new connection, and some just have it
 		q.cut(follower, leader)
-		c.judge(t, sum, c.witness(t, q.addr(leader)))
-		c.end()
+		c.judge(t, sum, q.addr(leader))
 		q.heal(follower, leader)
 		sum.log(t)
 	})
@@ -281,10 +287,9 @@ func TestDeadlinesComeBeforeExpiry(t *testing.T) {
 		sum := make(tallies)
 		leader, follower, _ := q.roles(t)
 		c := startCrowd(t, 6, Options{Namespace: freshNamespace()}, q.addr(follower))
-		time.Sleep(warm + rand.N(tick))
+		c.warm()
 		q.Servers[follower-1].Kill()
-		c.judge(t, sum, c.witness(t, q.addr(leader)))
-		c.end()
+		c.judge(t, sum, q.addr(leader))
 		if err := q.Servers[follower-1].Start(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -297,7 +302,7 @@ func leaderKilled(t *testing.T, q *quorum) {
 	sum := make(tallies)
 	leader, follower, _ := q.roles(t)
 	c := startCrowd(t, 6, Options{Namespace: freshNamespace()}, q.addr(follower))
-	time.Sleep(warm + rand.N(tick))
+	c.warm()
 	q.Servers[leader-1].Kill()
 	c.end()
 	c.Store.mu.Lock()
@@ -305,7 +310,7 @@ func leaderKilled(t *testing.T, q *quorum) {
 		o.link.end(ErrClosed)
 	}
 	c.Store.mu.Unlock()
-	c.judge(t, sum, c.witness(t, q.addr(follower)))
+	c.judge(t, sum, q.addr(follower))
 	if err := q.Servers[leader-1].Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
