@@ -137,12 +137,8 @@ func (g *guard) dial(_, address string, _ time.Duration) (net.Conn, error) {
 func (g *guard) pause() error {
 	g.mu.Lock()
 	reason, rounds := g.reason, g.failed/len(g.servers)
-	if g.once && g.session {
-		reason = errLost
-	}
 	g.mu.Unlock()
 	if reason != nil {
-		g.end(reason)
 		return reason
 	}
 	if rounds == 0 {

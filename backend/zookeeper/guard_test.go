@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"testing"
 	"time"
 
@@ -155,8 +156,19 @@ func TestGuardIsNotPatient(t *testing.T) {
 	}
 	for _, library := range []time.Time{time.Now().Add(time.Hour), {}} {
 		c.SetReadDeadline(library)
-		if _, err := c.Read(make([]byte, 4)); err == nil {
-			t.Error("there was an answer")
+		read := make(chan error, 1)
+		go func() {
+			_, err := c.Read(make([]byte, 4))
+			read <- err
+		}()
+		select {
+		case err := <-read:
+			if !errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("got %v", err)
+			}
+		case <-time.After(bound):
+			c.Close()
+			t.Fatalf("it waits until %v", library)
 		}
 	}
 }
