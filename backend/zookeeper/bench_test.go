@@ -3,6 +3,7 @@ package zookeeper
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -53,8 +54,9 @@ func (d *bare) pair(name string) {
 func BenchmarkAcquireRelease(b *testing.B) {
 	s := freshDurable(b)
 	session := s.open(time.Minute).Session
+	s.alive(session)
 	d := newBare(b, s)
-	ratio.Report(b, 50, func(n int) {
+	ratio.Report(b, 10, func(n int) {
 		for range n {
 			s.free(session, "name", s.win(session, "name"))
 		}
@@ -63,7 +65,28 @@ func BenchmarkAcquireRelease(b *testing.B) {
 			d.pair("name")
 		}
 	})
-	s.renew(session)
+}
+
+// alive renews sessions now and then, until the benchmark is over.
+func (s *store) alive(sessions ...string) {
+	stop := make(chan struct{})
+	var renewing sync.WaitGroup
+	renewing.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Second):
+			}
+			for _, session := range sessions {
+				s.renew(session)
+			}
+		}
+	})
+	s.tb.Cleanup(func() {
+		close(stop)
+		renewing.Wait()
+	})
 }
 
 // A renewal of a session with leases, with and without their list, against a write.
@@ -104,6 +127,7 @@ func BenchmarkRenew(b *testing.B) {
 func BenchmarkBatch(b *testing.B) {
 	s := freshDurable(b)
 	session := s.open(time.Minute).Session
+	s.alive(session)
 	names := make([]string, backend.MaxBatch)
 	for i := range names {
 		names[i] = fmt.Sprint("name-", i)
@@ -125,7 +149,6 @@ func BenchmarkBatch(b *testing.B) {
 		for i := range names {
 			take(names[i : i+1])
 		}
-		s.renew(session)
 	})
 }
 
@@ -135,6 +158,8 @@ func BenchmarkTakeover(b *testing.B) {
 	s := freshDurable(b)
 	other := opened(b, s.servers, Options{Namespace: s.tree.root})
 	owner, waiter := s.open(time.Minute).Session, other.open(time.Minute).Session
+	s.alive(owner)
+	other.alive(waiter)
 	d := newBare(b, s)
 	vacated := make(chan struct{}, 1)
 	set := backend.NewNameSet()
@@ -178,10 +203,6 @@ func BenchmarkTakeover(b *testing.B) {
 		}
 		trips = append(trips, time.Since(begin))
 		takeovers = append(takeovers, takeover())
-		if len(takeovers)%100 == 0 {
-			s.renew(owner)
-			other.renew(waiter)
-		}
 	}
 	slices.Sort(trips)
 	slices.Sort(takeovers)
