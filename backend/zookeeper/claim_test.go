@@ -4,6 +4,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/backend"
 )
 
@@ -49,6 +50,23 @@ func TestListsThatAreOvertaken(t *testing.T) {
 		if seen[fresh] && !maps.Equal(i.tokens(), now) {
 			t.Errorf("after %s, the revision %d stands for two lists", what, fresh)
 		}
+	}
+}
+
+// The alarm of a session that was renewed just before goes off for nothing.
+func TestAlarmOfARenewedSession(t *testing.T) {
+	o := owner()
+	o.store.clock = actor.SystemClock{}
+	o.until = o.store.clock.Now().Add(bound)
+	if o.due() || o.dying {
+		t.Error("it is ended")
+	}
+	if o.alarm == nil || !o.alarm.Stop() {
+		t.Error("there is no alarm any more")
+	}
+	o.until = o.store.clock.Now()
+	if !o.due() || !o.dying || o.due() {
+		t.Error("it is not ended, or twice")
 	}
 }
 

@@ -101,10 +101,7 @@ func (l *link) close() {
 		l.mu.Lock()
 		l.closed = true
 		l.mu.Unlock()
-		l.guard.mu.Lock()
-		reachable := l.conn != nil
-		l.guard.mu.Unlock()
-		if !reachable {
+		if !l.reachable() {
 			l.end(ErrClosed) // or the library would wait for a second
 		}
 		l.zk.Close()
@@ -114,6 +111,18 @@ func (l *link) close() {
 		l.calls.Wait()
 	})
 	<-l.gone
+}
+
+// reachable reports whether a server would hear of it if the session was ended now.
+func (l *link) reachable() bool {
+	select {
+	case <-l.known:
+	default:
+		return false
+	}
+	l.guard.mu.Lock()
+	defer l.guard.mu.Unlock()
+	return l.conn != nil
 }
 
 // answer is what a call of the library returns.

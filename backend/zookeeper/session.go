@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/backend"
 )
 
@@ -22,11 +23,12 @@ type session struct {
 	data  []byte // of its node
 	lease time.Duration
 	base  uint64        // what its tokens count from
-	alarm *time.Timer   // ends it unless it is renewed
 	turn  chan struct{} // has room for the one who lists what it owns
 
 	mu       sync.Mutex
-	dying    bool // it is ended, and no answer may say otherwise
+	dying    bool          // it is ended, and no answer may say otherwise
+	until    actor.Instant // when it is ended unless it is renewed
+	alarm    *time.Timer   // for that
 	credit   credit
 	claims   map[string]*claim // what it owns, or may own
 	revision uint64
@@ -107,7 +109,6 @@ func (o *session) begin(ctx context.Context, lease time.Duration, label string) 
 	if o.base, err = o.store.base(ctx, o.link); err != nil {
 		return 0, err
 	}
-	o.alarm = time.AfterFunc(o.lease, o.expire)
 	return o.accept(conn, request{sent, o.store.clock.Now()})
 }
 
@@ -128,12 +129,23 @@ func (o *session) accept(conn *conn, write request) (time.Duration, error) {
 	if o.dying {
 		return 0, backend.ErrExpired
 	}
-	o.alarm.Reset(o.lease - write.answered.Sub(write.sent))
+	o.until = write.sent.Add(o.lease)
+	o.arm(write.answered)
 	left := min(o.credit.grant(conn, write), o.lease)
 	if left <= 0 {
 		return 0, errors.New("the session lives, but it was out of touch for so long that the servers may be about to end it")
 	}
 	return left, nil
+}
+
+// arm sets the alarm.
+func (o *session) arm(now actor.Instant) {
+	d := o.until.Sub(now)
+	if o.alarm == nil {
+		o.alarm = time.AfterFunc(d, o.expire)
+		return
+	}
+	o.alarm.Reset(d)
 }
 
 // register makes the session known.
@@ -353,10 +365,12 @@ func (o *session) end(ctx context.Context) error {
 		}
 	}
 	o.forget()
-	o.store.background(func(ctx context.Context) {
+	if !o.store.background(func(ctx context.Context) {
 		o.store.tidy(ctx, o.link, names, o.id)
 		o.link.close()
-	})
+	}) {
+		o.link.close()
+	}
 	return nil
 }
 
@@ -376,10 +390,10 @@ func (o *session) owned() (names []string) {
 func (o *session) forget() {
 	o.mu.Lock()
 	o.dying = true
-	o.mu.Unlock()
 	if o.alarm != nil {
 		o.alarm.Stop()
 	}
+	o.mu.Unlock()
 	o.store.mu.Lock()
 	delete(o.store.sessions, o.id)
 	o.store.mu.Unlock()
@@ -395,13 +409,9 @@ func (o *session) abandon(reason error) {
 // expire ends a session that nobody renews. The library would keep it alive for as long as this process
 // runs.
 func (o *session) expire() {
-	o.mu.Lock()
-	if o.dying {
-		o.mu.Unlock()
+	if !o.due() {
 		return
 	}
-	o.dying = true // a renewal that is on its way comes too late
-	o.mu.Unlock()
 	o.store.background(func(ctx context.Context) {
 		// If this does not get through, the servers end it.
 		ctx, cancel := context.WithTimeout(ctx, o.lease)
@@ -413,4 +423,20 @@ func (o *session) expire() {
 		}
 		o.abandon(backend.ErrExpired)
 	})
+}
+
+// due reports whether the session is to be ended now. From then on, a renewal that is on its way comes too
+// late; one that was answered just before is in time.
+func (o *session) due() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.dying {
+		return false
+	}
+	if now := o.store.clock.Now(); now < o.until {
+		o.arm(now)
+		return false
+	}
+	o.dying = true
+	return true
 }

@@ -138,14 +138,15 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// background runs what clears away; Close waits for it, and ends ctx.
-func (s *Store) background(f func(ctx context.Context)) {
+// background runs what clears away, unless the store is closed; Close waits for it, and ends ctx. It
+// returns whether it does.
+func (s *Store) background(f func(ctx context.Context)) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
-		return
+	if !s.closed {
+		s.running.Go(func() { f(s.life) })
 	}
-	s.running.Go(func() { f(s.life) })
+	return !s.closed
 }
 
 // at says which ensemble an error is about.
