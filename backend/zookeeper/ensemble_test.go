@@ -135,11 +135,16 @@ func startCrowd(tb testing.TB, each int, options Options, addresses ...string) *
 	return c
 }
 
+// begin opens a session. Just after something was mended, that may take more than one attempt.
 func (c *crowd) begin(s *subject) error {
-	s.sent = c.clock.Now()
-	grant, err := c.Open(c.ctx, s.timeout, "subject")
-	s.id, s.granted = grant.Session, grant.Remaining
-	return err
+	for {
+		s.sent = c.clock.Now()
+		grant, err := c.Open(c.ctx, s.timeout, "subject")
+		if err == nil || c.ctx.Err() != nil {
+			s.id, s.granted = grant.Session, grant.Remaining
+			return err
+		}
+	}
 }
 
 // keep renews as a client does: three times in what was granted, each for as long as the pause between
