@@ -17,7 +17,7 @@ import (
 )
 
 // bound is how long something may take that a healthy machine does in a small part of it.
-const bound = 30 * time.Second
+const bound = time.Minute
 
 // alone is a server that stands alone, and another is one that has nothing to do with it.
 var alone, another = servers.Share(servers.ZooKeeper), servers.Share(servers.ZooKeeper)
