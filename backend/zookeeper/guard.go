@@ -202,6 +202,9 @@ func (g *guard) lost(c *conn) {
 		g.young = nil
 		g.failed++
 		g.cause = fmt.Errorf("%s accepts connections, and does not take part in the ensemble, or is silent", c.address)
+		if c.foreign {
+			g.cause = fmt.Errorf("%s is no ZooKeeper server, or speaks TLS", c.address)
+		}
 	case g.conn:
 		g.conn = nil
 		g.signal()
@@ -290,11 +293,16 @@ type conn struct {
 	sent    actor.Instant // when the handshake was
 	head    []byte        // of the answer
 	greeted bool
+	foreign bool          // the answer is none
 	timeout time.Duration // negotiated
 }
 
 // greeting is how much of the answer says what there is to know.
 const greeting = 4 + 4 + 4 + 8
+
+// maxGreeting is more than the length that an answer says it has. The library would make room for what any
+// other server's first four bytes happen to mean.
+const maxGreeting = 256
 
 func (c *conn) Write(b []byte) (int, error) {
 	if !c.asked {
@@ -312,6 +320,9 @@ func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if !c.greeted {
 		c.head = append(c.head, b[:n]...)
+		if c.foreign = len(c.head) >= 4 && binary.BigEndian.Uint32(c.head) > maxGreeting; c.foreign {
+			return 0, errors.New("no answer of a ZooKeeper server")
+		}
 		if len(c.head) >= greeting {
 			c.greeted = true
 			c.guard.greeted(c, c.head)

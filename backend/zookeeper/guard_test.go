@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -170,5 +171,21 @@ func TestGuardIsNotPatient(t *testing.T) {
 			c.Close()
 			t.Fatalf("it waits until %v", library)
 		}
+	}
+}
+
+// What is no ZooKeeper server is told so, and costs no memory.
+func TestGuardNoticesOtherServers(t *testing.T) {
+	answer := []byte("HTTP/1.1 400 Bad Request\r\n\r\n")
+	g := newTestGuard(t, false, &answer)
+	c, err := greet(t, g, handshake(false, time.Second, 0), answer)
+	if err == nil {
+		t.Fatal("it was greeted")
+	}
+	c.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := g.ready(ctx); err == nil || !strings.Contains(err.Error(), "server:1 is no ZooKeeper server") {
+		t.Errorf("got %v", err)
 	}
 }
