@@ -338,6 +338,6 @@ func TestThreeServers(t *testing.T) {
 	t.Parallel()
 	q := &quorum{}
 	q.start(t, nil)
-	t.Run("Conformance", func(t *testing.T) { conform(t, 2*time.Second, q.Addrs(), "") })
+	t.Run("Conformance", func(t *testing.T) { conform(t, time.Second, q.Addrs(), "") })
 	t.Run("LeaderKilled", func(t *testing.T) { leaderKilled(t, q) })
 }

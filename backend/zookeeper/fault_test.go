@@ -228,10 +228,17 @@ func TestNodesRemovedByHand(t *testing.T) {
 		remove(s.tree.lease(name))
 	}
 	remove(s.tree.leases())
+	if held, err := s.Inspect(s.ctx, nil); err != nil || len(held) > 0 {
+		t.Errorf("without leases, %v are held, %v", held, err)
+	}
 	if token := s.win(other, "z"); token <= before {
 		t.Errorf("R19: %d came after %d", token, before)
 	}
 	remove(s.tree.session(other), s.tree.owner("z", other), s.tree.lease("z"), s.tree.leases(), s.tree.sessions(), s.tree.notes(), s.tree.root)
+	if held, err := s.Inspect(s.ctx, nil); err != nil || len(held) > 0 || s.holder("z").Held {
+		t.Errorf("without a namespace, %v are held, %v", held, err)
+	}
+	s.expired("nobody")
 	s.expired(other)
 	if token := s.win(s.open(time.Minute).Session, "z"); token <= before {
 		t.Errorf("R19: %d came after %d", token, before)

@@ -71,11 +71,7 @@ func (a *attempt) presume(names []string) error {
 	if len(vacant) == 0 || a.all && len(vacant) < len(names) {
 		return nil
 	}
-	free := make([]view, len(vacant))
-	for i, name := range vacant {
-		free[i] = view{name: name}
-	}
-	_, err := a.take(free)
+	_, err := a.take(vacancies(vacant))
 	return err
 }
 

@@ -168,7 +168,11 @@ func (s *Store) inspect(ctx context.Context, names []string) ([]view, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := caughtUp(ctx, r.link, s.tree.root); err != nil {
+	err = caughtUp(ctx, r.link, s.tree.root)
+	if errors.Is(err, zk.ErrNoNode) { // somebody has removed the namespace
+		return vacancies(names), nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	base, err := s.base(ctx, r.link)
@@ -184,10 +188,23 @@ func (s *Store) inspect(ctx context.Context, names []string) ([]view, error) {
 	return s.holders(ctx, r.link, base, names)
 }
 
+// vacancies are views of names that have no node.
+func vacancies(names []string) []view {
+	views := make([]view, len(names))
+	for i, name := range names {
+		views[i] = view{name: name, holder: backend.Holder{Name: name}}
+	}
+	return views
+}
+
 // names returns those that have a node.
 func (s *Store) names(ctx context.Context, l *link) ([]string, error) {
-	return ask(ctx, l, func(c *zk.Conn) ([]string, error) {
+	names, err := ask(ctx, l, func(c *zk.Conn) ([]string, error) {
 		names, _, err := c.Children(s.tree.leases())
 		return names, err
 	})
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil, nil
+	}
+	return names, err
 }

@@ -208,7 +208,11 @@ func (s *Store) bury(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if err := caughtUp(ctx, r.link, s.tree.root); err != nil {
+	err = caughtUp(ctx, r.link, s.tree.root)
+	if errors.Is(err, zk.ErrNoNode) {
+		return nil // with the namespace, all sessions are gone
+	}
+	if err != nil {
 		return err
 	}
 	node := s.tree.session(id)
