@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// zookeeperJar is where Debian's package has the server; the jar names those that it needs.
+// zookeeperJar is where the package libzookeeper-java of Debian has the server; the jar names those that it needs.
 const zookeeperJar = "/usr/share/java/zookeeper.jar"
 
 // zookeeperMore is what the jar does not name: one writes the log, and the others speak TLS.
@@ -26,11 +26,11 @@ func ZooKeeper(settings ...string) (*Server, error) {
 func zookeeper(settings func(s *Server) []string) kind {
 	return kind{
 		program: "java",
-		pkg:     "zookeeper default-jre-headless",
+		pkg:     "libzookeeper-java default-jre-headless",
 		ending:  os.Kill,
 		prepare: func(context.Context, *Server) error {
 			if _, err := os.Stat(zookeeperJar); err != nil {
-				return fmt.Errorf("it is not installed; on Debian: apt-get install zookeeper: %w", err)
+				return fmt.Errorf("it is not installed; on Debian: apt-get install libzookeeper-java: %w", err)
 			}
 			return nil
 		},
