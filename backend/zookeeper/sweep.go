@@ -11,16 +11,24 @@ import (
 // sweepLimit is how long sweeping may take; what is left is left to others.
 const sweepLimit = 10 * time.Second
 
-// handful is how many names are looked at when a session is opened.
-const handful = 32
+const (
+	// handful is how many names are looked at when a session is opened.
+	handful = 32
+	// longList is how many names are listed for that, on average at most.
+	longList = 10_000
+)
 
-// sweep removes what dead sessions have left, at a cost that does not depend on how many names there are,
-// but for their list. Nothing is wrong with what they have left: whoever wants such a name takes it.
+// sweep removes what dead sessions have left, at a cost that does not depend on how many names there are.
+// Nothing is wrong with what they have left: whoever wants such a name takes it.
 func (s *Store) sweep(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
 	defer cancel()
 	r, err := s.reader(ctx)
 	if err != nil {
+		return
+	}
+	folder, err := exists(ctx, r.link, s.tree.leases())
+	if err != nil || folder == nil || rand.IntN(int(folder.NumChildren)+1) > longList {
 		return
 	}
 	names, err := s.names(ctx, r.link)
