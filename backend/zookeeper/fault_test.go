@@ -474,3 +474,43 @@ func TestOneWatchForAName(t *testing.T) {
 		}
 	}
 }
+
+// A lease among many is missed too, and the others are released without it.
+func TestOneOfManyRemovedByHand(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	c := s.byHand()
+	session := s.open(time.Minute).Session
+	names := make([]string, 2*few+100)
+	for i := range names {
+		names[i] = fmt.Sprint("name-", i)
+	}
+	outcomes, err := s.Acquire(s.ctx, session, names, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leases := make([]backend.Lease, len(outcomes))
+	for i, o := range outcomes {
+		leases[i] = backend.Lease{Name: o.Name, Token: o.Token}
+	}
+	first := s.renew(session)
+	if len(first.Leases) != len(names) {
+		t.Errorf("it owns %d of %d", len(first.Leases), len(names))
+	}
+	const gone = 321
+	for _, path := range []string{s.tree.owner(names[gone], session), s.tree.lease(names[gone])} {
+		if err := c.Delete(path, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	second := s.renew(session)
+	if len(second.Leases) != len(names)-1 || slices.Contains(second.Leases, leases[gone]) || second.Revision == first.Revision {
+		t.Errorf("it owns %d of %d, at revision %d after %d", len(second.Leases), len(names), second.Revision, first.Revision)
+	}
+	if err := s.Release(s.ctx, session, leases); err != nil {
+		t.Fatal(err)
+	}
+	if held, err := s.Inspect(s.ctx, nil); err != nil || len(held) != 0 {
+		t.Errorf("%d are held: %v", len(held), err)
+	}
+}
