@@ -267,20 +267,17 @@ func (s *Store) Release(ctx context.Context, session string, leases []backend.Le
 }
 
 // release frees those leases that the session owns. It asks the servers about those of which it does not
-// know, and about all if one has turned out to be otherwise.
-func (o *session) release(ctx context.Context, leases []backend.Lease) error {
-	mine, err := o.mine(ctx, leases, false)
-	if err != nil || len(mine) == 0 {
-		return err
+// know, about all if one has turned out to be otherwise, and goes one by one if that does not help either.
+func (o *session) release(ctx context.Context, leases []backend.Lease) (err error) {
+	for _, sure := range []bool{false, true} {
+		if leases, err = o.mine(ctx, leases, sure); err != nil || len(leases) == 0 {
+			return err
+		}
+		if refused, err := o.free(ctx, leases, o.store.vacate); err != nil || !refused {
+			return err
+		}
 	}
-	refused, err := o.free(ctx, mine, o.store.vacate)
-	if err != nil || !refused {
-		return err
-	}
-	if mine, err = o.mine(ctx, mine, true); err != nil {
-		return err
-	}
-	for _, l := range mine {
+	for _, l := range leases {
 		if err := o.freeOne(ctx, l); err != nil {
 			return err
 		}
