@@ -32,22 +32,22 @@ const readerTimeout = 10 * time.Second
 
 // reader returns the link that all share.
 func (s *Store) reader(ctx context.Context) (*reader, error) {
-	r, err := s.look()
+	r, err := s.sharedReader()
 	if err != nil {
 		return nil, err
 	}
 	if _, err := r.link.ready(ctx); !errors.Is(err, errLost) {
 		return r, err
 	}
-	if r, err = s.look(); err != nil { // a new one
+	if r, err = s.sharedReader(); err != nil { // a new one
 		return nil, err
 	}
 	_, err = r.link.ready(ctx)
 	return r, err
 }
 
-// look makes a reader unless there is one.
-func (s *Store) look() (*reader, error) {
+// sharedReader makes a reader unless there is one.
+func (s *Store) sharedReader() (*reader, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
