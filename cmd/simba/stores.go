@@ -38,6 +38,7 @@ var schemes = []scheme{
 	redissScheme,
 	postgresScheme,
 	mysqlScheme,
+	zookeeperScheme,
 	memoryScheme,
 }
 

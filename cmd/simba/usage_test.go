@@ -92,9 +92,9 @@ func TestMistakes(t *testing.T) {
 		{"status --log-level loud", 64, `--log-level: "loud" is not a level; write debug, info, warn or error`},
 		{"status --id=", 64, `invalid parameters: the label has 0 bytes; it must have 1 to 256`},
 
-		{"status --backend leases.db", 64, `the backend's URL has no scheme; it must be one of sqlite:PATH, redis://HOST:PORT, rediss://HOST:PORT, postgres://HOST/DATABASE, mysql://HOST/DATABASE, memory:`},
-		{"status --backend=", 64, `the backend's URL has no scheme; it must be one of sqlite:PATH, redis://HOST:PORT, rediss://HOST:PORT, postgres://HOST/DATABASE, mysql://HOST/DATABASE, memory:`},
-		{"status --backend oracle://scott:tiger@host", 64, `the backend's URL has the unknown scheme "oracle"; it must be one of sqlite:PATH, redis://HOST:PORT, rediss://HOST:PORT, postgres://HOST/DATABASE, mysql://HOST/DATABASE, memory:`},
+		{"status --backend leases.db", 64, `the backend's URL has no scheme; it must be one of sqlite:PATH, redis://HOST:PORT, rediss://HOST:PORT, postgres://HOST/DATABASE, mysql://HOST/DATABASE, zookeeper://HOST:PORT,.../NAMESPACE, memory:`},
+		{"status --backend=", 64, `the backend's URL has no scheme; it must be one of sqlite:PATH, redis://HOST:PORT, rediss://HOST:PORT, postgres://HOST/DATABASE, mysql://HOST/DATABASE, zookeeper://HOST:PORT,.../NAMESPACE, memory:`},
+		{"status --backend oracle://scott:tiger@host", 64, `the backend's URL has the unknown scheme "oracle"; it must be one of sqlite:PATH, redis://HOST:PORT, rediss://HOST:PORT, postgres://HOST/DATABASE, mysql://HOST/DATABASE, zookeeper://HOST:PORT,.../NAMESPACE, memory:`},
 		{"status --backend sqlite:", 64, `sqlite: has no path; write sqlite:PATH, such as sqlite:/var/lib/simba/leases.db`},
 		{"status --backend sqlite://host/x", 64, `sqlite:// names a host, and a file has none; write sqlite:PATH`},
 		{"status --backend sqlite::memory:", 64, `sqlite::memory: is a database that no other process can see; write sqlite:PATH`},
@@ -106,6 +106,8 @@ func TestMistakes(t *testing.T) {
 		{"status --backend memory:", 64, `memory: is gone with this process, and no other process can see it; use sqlite:PATH`},
 		{"watch x --backend memory:", 64, `memory: is gone with this process, and no other process can see it; use sqlite:PATH`},
 		{"demo --backend memory:", 64, `memory: is gone with this process, and no other process can see it; use sqlite:PATH`},
+		{"status --backend zookeeper:h", 64, `zookeeper: not valid: a URL of ZooKeeper begins with zookeeper://`},
+		{"status --backend zookeeper://scott:tiger@h/a//b", 64, `zookeeper: not valid: the namespace "/a//b" has the element "": it is empty`},
 		{"lock x --backend memory:x -- true", 64, `memory: takes nothing after the colon`},
 
 		{"status --backend sqlite:/no/such/folder/x", 69, `sqlite: /no/such/folder/x: the folder does not exist; ...`},
@@ -158,6 +160,7 @@ func TestMistakesShowNoPassword(t *testing.T) {
 	for _, url := range []string{
 		"oracle://scott:tiger@host/db", "scott:tiger@host", "sqlite://scott:tiger@host/db",
 		"://scott:tiger@host", "redis://scott:tiger@127.0.0.1:1/0", "rediss://scott:tiger@127.0.0.1:1?password=tiger", "sqlite:/no/such/file?password=tiger", "memory:scott:tiger@host",
+		"zookeeper://scott:tiger@host:port", "zookeeper:scott:tiger@host", "zookeeper://scott:tiger@host?tls=perhaps",
 	} {
 		for _, args := range [][]string{{"status", "--backend", url}, {"status", "--bakend", url}, {"status", "--backend", url, "--nonsense"}} {
 			code, says := mistake(t, args...)

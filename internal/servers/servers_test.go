@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // Each server answers, survives being killed on the same port, and leaves nothing behind.
 func TestServers(t *testing.T) {
-	for name, start := range map[string]func(...string) (*Server, error){"Redis": Redis, "Postgres": Postgres, "MariaDB": MariaDB} {
+	for name, start := range map[string]func(...string) (*Server, error){"Redis": Redis, "Postgres": Postgres, "MariaDB": MariaDB, "ZooKeeper": ZooKeeper} {
 		t.Run(name, func(t *testing.T) {
 			s, err := start()
 			if err != nil {

@@ -15,7 +15,7 @@ type Shared struct {
 	err    error
 }
 
-// Share shares what start starts with the arguments: Redis, Postgres or MariaDB.
+// Share shares what start starts with the arguments: Redis, Postgres, MariaDB or ZooKeeper.
 func Share(start func(args ...string) (*Server, error), args ...string) *Shared {
 	return &Shared{start: start, args: args}
 }

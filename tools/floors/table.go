@@ -37,6 +37,7 @@ var floors = []floor{
 		tests: "backend/internal/drivertest internal/proxy internal/servers"},
 	{pkg: "backend/mysql", project: "actor backend backend/internal/vigil", outside: "github.com/go-sql-driver/mysql",
 		tests: "backend/internal/drivertest internal/proxy internal/servers"},
+	{pkg: "backend/zookeeper", project: "actor backend", outside: "github.com/go-zookeeper/zk", tests: "internal/servers internal/proxy"},
 	{pkg: "backend/redis", project: "actor backend", outside: "github.com/redis/go-redis/v9", tests: "internal/servers internal/proxy"},
 
 	{pkg: "session", core: true, project: "actor term observe backend"},
@@ -69,7 +70,7 @@ var floors = []floor{
 	{pkg: "cmd/simba/internal/child", outside: "golang.org/x/sys"},
 	{pkg: "cmd/simba/internal/control", outside: "golang.org/x/sys"},
 	{pkg: "cmd/simba/internal/tty", outside: "golang.org/x/sys"},
-	{pkg: "cmd/simba", project: ". backend/memory backend/mysql backend/postgres backend/redis backend/sqlite cmd/simba/internal/child cmd/simba/internal/control cmd/simba/internal/tty",
+	{pkg: "cmd/simba", project: ". backend/memory backend/mysql backend/postgres backend/redis backend/sqlite backend/zookeeper cmd/simba/internal/child cmd/simba/internal/control cmd/simba/internal/tty",
 		outside: "github.com/spf13/cobra github.com/spf13/pflag github.com/jackc/pgx/v5 github.com/redis/go-redis/v9", tests: "backend internal/servers"},
 	{pkg: "cmd/simba-sim/internal/experiment", project: "actor backend observe session sim term",
 		outside: "github.com/spf13/cobra github.com/spf13/pflag gonum.org/v1/plot"},
