@@ -7,9 +7,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -37,12 +39,23 @@ func testMain(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
 		return 1
 	}
+	hearSignals()
 	code := m.Run()
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return code
+}
+
+// hearSignals has the processes of the tests start with signals that end them, also if the tests were started by nohup
+// or in the background, which ignores some, and what is ignored is inherited.
+func hearSignals() {
+	for _, sig := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
 }
 
 // world is what the processes of one test share.

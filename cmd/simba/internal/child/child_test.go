@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -29,6 +30,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(roleVar) == roleParent {
 		parentMain()
 		return
+	}
+	// Also if the tests were started by nohup, which ignores it, and what is ignored is inherited.
+	if signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	goleak.VerifyTestMain(m)
 }
