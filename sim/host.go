@@ -69,14 +69,15 @@ type Host struct {
 	script  Script
 	name    string
 
-	calling bool       // a callback runs
-	told    *term.Term // that was elected and not revoked
-	stopped bool       // the wait of Stop has ended
-	running *term.Term // of the task
-	run     int        // of the task
-	exit    actor.Timer
-	work    Work
-	replyTo actor.Ref
+	calling   bool       // a callback runs
+	told      *term.Term // that was elected and not revoked
+	stopped   bool       // the wait of Stop has ended
+	running   *term.Term // of the task
+	run       int        // of the task
+	exit      actor.Timer
+	cancelled bool // the task's context, which is done once and for all
+	work      Work
+	replyTo   actor.Ref
 }
 
 // NewHost returns the behaviour of the host of an election of that name.
@@ -176,6 +177,7 @@ func (h *Host) call(ctx actor.Context, replyTo actor.Ref, t *term.Term, reason t
 func (h *Host) start(ctx actor.Context, m election.StartTask) {
 	h.starts(m)
 	h.running, h.replyTo, h.work, h.exit = m.Term, m.ReplyTo, h.script.Task(m.Term), nil
+	h.cancelled = false
 	h.run++
 	if h.work.Panics {
 		h.work.Err = errTaskPanicked
@@ -193,9 +195,10 @@ func (h *Host) start(ctx actor.Context, m election.StartTask) {
 }
 
 func (h *Host) cancel(ctx actor.Context, m election.CancelTask) {
-	if h.running != m.Term || h.work.Deaf {
+	if h.running != m.Term || h.work.Deaf || h.cancelled {
 		return
 	}
+	h.cancelled = true
 	if h.exit != nil {
 		h.exit.Stop()
 	}

@@ -190,7 +190,7 @@ func TestWork(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		work   sim.Work
-		cancel time.Duration // when it is cancelled
+		cancel time.Duration // when it is cancelled, and again half a second later
 		want   time.Duration // when it returns, -1 for never
 	}{
 		{"until cancelled", sim.Work{}, time.Minute, time.Minute},
@@ -210,7 +210,9 @@ func TestWork(t *testing.T) {
 			})
 			tm := h.term("s", "x", 1, time.Hour)
 			h.ref.Tell(election.StartTask{ReplyTo: h.to, Term: tm})
-			h.In(tt.cancel, func() { h.ref.Tell(election.CancelTask{Term: tm, Reason: term.Stopped}) })
+			for _, at := range []time.Duration{tt.cancel, tt.cancel + time.Second/2} {
+				h.In(at, func() { h.ref.Tell(election.CancelTask{Term: tm, Reason: term.Stopped}) })
+			}
 			h.RunFor(time.Hour)
 			if returned != tt.want {
 				t.Errorf("it returned after %v, want %v", returned, tt.want)

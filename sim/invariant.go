@@ -14,8 +14,8 @@ type Invariant struct {
 }
 
 // The invariants, in the order of their numbers. Up to [ReachableStates] they are about
-// safety and hold at every step, and so do [TickOnce] and [TickKept]; the others come
-// true once faults have stopped.
+// safety and hold at every step, and so do [TickOnce], [TickKept] and [FreeWhenDone];
+// the others come true once faults have stopped.
 var (
 	OneValidTerm        = Invariant{1, "one valid term", "At most one term of a name is valid at once, while clock rates stay within the drift."}
 	DeadlineFirst       = Invariant{2, "deadline before expiry", "A session's local deadline comes before its expiry at the backend."}
@@ -47,6 +47,7 @@ var (
 	TickOnce            = Invariant{29, "a tick runs once", "No tick of a durable schedule runs twice, by whichever leader."}
 	TickKept            = Invariant{30, "a tick is kept", "Each tick of a durable schedule has a run, or one that stands for it, unless its leader was lost when it was noted."}
 	ScheduleGoesOn      = Invariant{31, "a schedule goes on", "Whoever leads by a schedule comes to a run, whatever was the matter with the store or its clock."}
+	FreeWhenDone        = Invariant{32, "free when done", "When Stop, StepDown or Release has come back without an error, the lease that it gave up is free, unless its session has ended."}
 )
 
 // Invariants returns all of them. The missing number, 27, is about groups, which do
@@ -57,6 +58,7 @@ func Invariants() []Invariant {
 		ExpiredIsFinal, UniqueSessions, NoStaleWin, PassedIsPassed, OneInFlight, HandoverInOrder, OneTask, PairedCallbacks,
 		NoAttemptUnasked, LockOnce, ResourceSafe, RenewalJudgesBefore, ReachableStates,
 		NameIsLed, DroppedRenewal, QuickHandover, CallsComeBack, NoLeaseLeftBehind, ConstantCalls, TickOnce, TickKept, ScheduleGoesOn,
+		FreeWhenDone,
 	}
 }
 

@@ -96,6 +96,7 @@ func (m *Monitor) sent(from, to actor.Ref, msg actor.Message) {
 		a.contends, a.candidacy = false, 0
 	case session.Done:
 		m.joined(p)
+		m.done(p, to)
 	case *backend.RenewRequest:
 		m.renewing(p, msg)
 	case *backend.AcquireRequest:

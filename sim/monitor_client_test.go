@@ -7,6 +7,7 @@ import (
 	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/backend"
 	"github.com/simba-go/simba/election"
+	"github.com/simba-go/simba/lock"
 	"github.com/simba-go/simba/observe"
 	"github.com/simba-go/simba/session"
 	"github.com/simba-go/simba/sim"
@@ -350,6 +351,79 @@ func TestMonitorWatchesHandovers(t *testing.T) {
 			if l.Monitor.Met[sim.TakeoverWhileTaskRuns] == 0 || tm.Reason() != term.SteppedDown {
 				l.Violate(sim.NameIsLed, "b does not lead while the task of %v runs on", tm.Reason())
 			}
+		}, sim.Invariant{}},
+	})
+}
+
+// TestMonitorWatchesWhoGivesUp: a lease is free when whoever asked for that is told so.
+func TestMonitorWatchesWhoGivesUp(t *testing.T) {
+	// wins makes the liar itself an owner that wins x, and does not look at it.
+	wins := func(l *liar) *term.Term {
+		l.contend("x", 1)
+		l.acquire(mine, l.id(), "x")
+		tm := l.term(l.id(), "x", l.give(l.id(), "x"), time.Second)
+		l.hear(&backend.AcquireAnswer{ID: mine}, func(ctx actor.Context) {
+			ctx.Send(ctx.Self(), session.Won{Candidacy: 1, Terms: []*term.Term{tm}})
+		})
+		return tm
+	}
+	// gives makes it win, and end the term, for a reason.
+	gives := func(l *liar, reason term.Reason) *term.Term {
+		tm := wins(l)
+		l.client.Say(observe.Elected{Name: "x", Token: tm.Token()})
+		term.End(tm, reason)
+		if !reason.Voluntary() {
+			l.revoked(tm, reason)
+		}
+		return tm
+	}
+	free := func(l *liar, tm *term.Term) {
+		l.Model.Release(l.Store.Now(), tm.Session(), []backend.Lease{{Name: "x", Token: tm.Token()}})
+	}
+	tell(t, newInsider, []lie{
+		{"by Stop, and the lease is held", func(l *liar) { gives(l, term.Stopped); l.ask(election.Stop{}, nil) }, sim.FreeWhenDone},
+		{"by Stop, and the lease is free", func(l *liar) { free(l, gives(l, term.Stopped)); l.ask(election.Stop{}, nil) }, sim.Invariant{}},
+		{"by StepDown, and the lease is held", func(l *liar) { gives(l, term.SteppedDown); l.ask(election.StepDown{}, nil) }, sim.FreeWhenDone},
+		{"by StepDown, and the lease is free", func(l *liar) { free(l, gives(l, term.SteppedDown)); l.ask(election.StepDown{}, nil) }, sim.Invariant{}},
+		{"by Release, and the lease is held", func(l *liar) { gives(l, term.Stopped); l.ask(lock.Release{}, nil) }, sim.FreeWhenDone},
+		{"by Release, and the lease is free", func(l *liar) { free(l, gives(l, term.Stopped)); l.ask(lock.Release{}, nil) }, sim.Invariant{}},
+		{"by Abandon, which waits for nothing", func(l *liar) { gives(l, term.Stopped); l.ask(lock.Abandon{}, nil) }, sim.Invariant{}},
+		{"by Stop, before the term has ended", func(l *liar) {
+			l.client.Say(observe.Elected{Name: "x", Token: wins(l).Token()})
+			l.ask(election.Stop{}, nil)
+		}, sim.FreeWhenDone},
+		{"by Stop, and another has the name", func(l *liar) {
+			free(l, gives(l, term.Stopped))
+			l.lease("another", "x")
+			l.ask(election.Stop{}, nil)
+		}, sim.Invariant{}},
+		{"by Stop, and the session has the name again", func(l *liar) {
+			tm := gives(l, term.Stopped)
+			free(l, tm)
+			l.give(tm.Session(), "x")
+			l.ask(election.Stop{}, nil)
+		}, sim.Invariant{}},
+		{"by Stop, after it was lost", func(l *liar) { gives(l, term.TakenOver); l.ask(election.Stop{}, nil) }, sim.Invariant{}},
+		{"by Stop, and nobody has seen the win", func(l *liar) { wins(l); l.ask(election.Stop{}, nil) }, sim.Invariant{}},
+		{"by Stop, after the end of the session", func(l *liar) {
+			gives(l, term.Stopped)
+			l.client.Say(observe.SessionEnded{Session: l.id()})
+			l.ask(election.Stop{}, nil)
+		}, sim.Invariant{}},
+		{"by Stop, after the session's expiry", func(l *liar) {
+			gives(l, term.Stopped)
+			l.Store.Jump(params.Lease)
+			l.ask(election.Stop{}, nil)
+		}, sim.Invariant{}},
+		{"by Stop, after the backend has lost its data", func(l *liar) {
+			gives(l, term.Stopped)
+			l.LoseData()
+			l.ask(election.Stop{}, nil)
+		}, sim.Invariant{}},
+		{"by Stop, after the lease was removed by hand", func(l *liar) {
+			gives(l, term.Stopped)
+			l.RemoveLease("x")
+			l.ask(election.Stop{}, nil)
 		}, sim.Invariant{}},
 	})
 }

@@ -75,13 +75,14 @@ type actorWatch struct {
 	election  *Election // nil for the others
 	schedule  bool
 	lock, won bool
-	stepDown  bool          // was asked for
-	ending    bool          // was asked for
-	exited    bool          // a task has, so that a policy may have followed
-	refused   bool          // a callback was, so that a step-down has followed
-	contends  bool          // as far as it has told its session
-	candidacy uint64        // the last that it has told its session of, 0 if it was withdrawn
-	coolUntil actor.Instant // by its node's clock
+	stepDown  bool                     // was asked for
+	ending    bool                     // was asked for
+	exited    bool                     // a task has, so that a policy may have followed
+	refused   bool                     // a callback was, so that a step-down has followed
+	contends  bool                     // as far as it has told its session
+	candidacy uint64                   // the last that it has told its session of, 0 if it was withdrawn
+	coolUntil actor.Instant            // by its node's clock
+	givesUp   map[actor.Ref][]*watched // the terms to whose end a caller of Stop, StepDown or Release waits
 	status    election.Status
 }
 

@@ -170,6 +170,16 @@ func (m *Monitor) lookAtStore() {
 	}
 }
 
+// leased reports whether the backend has the lease of a term, for a session that lives.
+func (m *Monitor) leased(t *watched) bool {
+	id, token := m.cluster.Model.Recorded(t.term.Name())
+	if id != t.term.Session() || token != t.token {
+		return false
+	}
+	expires, known := m.cluster.Model.Expires(id)
+	return known && m.cluster.Store.Now().Before(expires)
+}
+
 // loseData is the end of all that the books say, but for the tokens.
 func (m *Monitor) loseData() {
 	for _, b := range m.store.sessions {

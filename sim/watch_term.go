@@ -21,7 +21,8 @@ type watched struct {
 	since    actor.Instant // of true time
 	renewals uint64        // of its session, sent before it was won
 	until    actor.Instant // when it is over by its node's clock, as last seen
-	elected  actor.Instant // of true time, when its owner took it
+	taken    bool          // by its owner, who may also have given it back unseen
+	elected  actor.Instant // of true time, when that was
 	forsaken bool          // the backend broke its promise, and nobody can help that
 	lost     uint64        // renewals that had been sent when it did
 	running  bool          // its task

@@ -9,6 +9,7 @@ import (
 	"github.com/simba-go/simba/lock"
 	"github.com/simba-go/simba/observe"
 	"github.com/simba-go/simba/session"
+	"github.com/simba-go/simba/term"
 )
 
 // asked is told of what a user asks an election, lock or session for, when it is
@@ -22,11 +23,48 @@ func (m *Monitor) asked(p *process, r *actor.Request) {
 	case election.StepDown:
 		if msg.Cooldown >= 0 {
 			a.stepDown = true
+			w.gaveUp(p, r.ReplyTo())
 			a.coolUntil = max(a.coolUntil, w.node.Now().Add(msg.Cooldown))
 		}
-	case election.Stop, lock.Release, lock.Abandon:
+	case election.Stop, lock.Release:
+		a.ending = true
+		w.gaveUp(p, r.ReplyTo())
+	case lock.Abandon: // which nobody waits for
 		a.ending = true
 	}
+}
+
+// gaveUp notes which terms somebody waits for who asks their owner to give up what it
+// has: those that it knows of. One that comes later is ended without anybody having
+// seen it.
+func (w *nodeWatch) gaveUp(owner *process, caller actor.Ref) {
+	a := w.actor(owner)
+	for _, t := range w.terms {
+		if t.owner == owner && t.taken {
+			if a.givesUp == nil {
+				a.givesUp = make(map[actor.Ref][]*watched)
+			}
+			a.givesUp[caller] = append(a.givesUp[caller], t)
+		}
+	}
+}
+
+// done: when a caller hears that a term has been given up, its lease is free. A term
+// that was lost was not given up, and the lease of a session that has ended here lasts
+// until it expires.
+func (m *Monitor) done(owner *process, caller actor.Ref) {
+	w := m.node(owner.node)
+	a := w.actors[owner]
+	if a == nil {
+		return
+	}
+	for _, t := range a.givesUp[caller] {
+		lost := t.reason != term.None && !t.reason.Voluntary()
+		if !lost && !w.over[t.term.Session()] && m.leased(t) {
+			m.violate(FreeWhenDone, "%s says that it is done, and the backend still has the lease of %s, on %s", owner, termOf(t.term), w.node)
+		}
+	}
+	delete(a.givesUp, caller)
 }
 
 // joined notes the names of an owner whose request to join them has been granted.
@@ -55,7 +93,7 @@ func (m *Monitor) contends(p *process, msg session.Contend) {
 // elected: whoever was told to stop or to step down does not take a win any more.
 func (m *Monitor) elected(w *nodeWatch, e observe.Elected) {
 	if t := w.term(e.Name, e.Token); t != nil {
-		t.elected = m.cluster.now
+		t.taken, t.elected = true, m.cluster.now
 	}
 	a := w.actors[m.current]
 	if a == nil {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -296,13 +297,21 @@ func situationNames() string {
 	return strings.Join(names, ", ")
 }
 
+func invariantNumbers() string {
+	var numbers []string
+	for _, i := range sim.Invariants() {
+		numbers = append(numbers, strconv.Itoa(i.Number))
+	}
+	return strings.Join(numbers, ", ")
+}
+
 // invariants requires numbers of invariants. That a resource which checks tokens is
 // safe rests on no assumption, so there is no world in which it may not be.
 func (c *checker) invariants(path string, numbers []int) {
 	for i, n := range numbers {
 		at := fmt.Sprintf("%s[%d]", path, i)
 		_, ok := invariant(n)
-		c.require(ok, at, "is %d; it must be the number of an invariant, from 1 to 28", n)
+		c.require(ok, at, "is %d; it must be the number of an invariant: %s", n, invariantNumbers())
 		c.require(n != sim.ResourceSafe.Number, at, "is %d; that the resource is safe holds in every world", n)
 	}
 }
