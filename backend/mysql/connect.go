@@ -30,6 +30,8 @@ var settings = map[string]string{
 	"innodb_lock_wait_timeout": seconds(lockTimeout),
 	"lock_wait_timeout":        seconds(lockTimeout), // for a table that is being altered
 	"autocommit":               "1",
+	"completion_type":          "0", // a COMMIT begins no other transaction
+	"sql_safe_updates":         "0",
 	"group_concat_max_len":     "16777216", // for the names of a call
 	"sql_mode":                 "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
 }
