@@ -263,3 +263,41 @@ func TestLeaseIsKeptForItsNote(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A session's time is over, but for a renewal that began before and has not been committed yet. What
+// looks at the session meanwhile must wait for that: neither may it end a session that has just been
+// renewed, nor report its end.
+func TestExpiryMeetsRenewal(t *testing.T) {
+	t.Parallel()
+	db := server.For(t)
+	for function, call := range map[string]func(s *store, session string, lease backend.Lease) error{
+		"lease_acquire": func(s *store, session string, _ backend.Lease) error {
+			_, err := s.Acquire(s.Ctx, session, []string{"another"}, false)
+			return err
+		},
+		"note_keep": func(s *store, session string, lease backend.Lease) error {
+			_, _, err := s.KeepNote(s.Ctx, session, lease, backend.Note{Version: 1})
+			return err
+		},
+	} {
+		url, options := newSchema(t, db)
+		s := opened(t, url)
+		session := s.Session(time.Hour)
+		lease := backend.Lease{Name: "name", Token: s.Win(session, "name")}
+		renewal := admin(t, db)
+		until := "UPDATE " + options.Schema + ".session SET expires_at = clock_timestamp() + $1::interval"
+		renewal.do(until, "0 s")
+		renewal.do("BEGIN")
+		renewal.do(until, "1 h")
+		called := make(chan error, 1)
+		go func() { called <- call(s, session, lease) }()
+		renewal.waiter(function, options.Schema)
+		renewal.do("COMMIT")
+		if err := <-called; err != nil {
+			t.Errorf("%s: R2: the session lives, and the call returned %v", function, err)
+		}
+		if h := s.Holder("name"); h.Session != session {
+			t.Errorf("%s: a session that was renewed has lost its lease: %+v", function, h)
+		}
+	}
+}
