@@ -203,7 +203,15 @@ func TestURL(t *testing.T) {
 	if c, err = ParseURL("mysql://u@[::1]:33/db"); err != nil || c.Addr != "[::1]:33" {
 		t.Errorf("%+v, %v", c, err)
 	}
+	if c, err = ParseURL("user:se?cr/et@tcp(host)/db?timeout=3s"); err != nil || c.Passwd != "se?cr/et" || c.Timeout != 3*time.Second {
+		t.Errorf("%+v, %v", c, err)
+	}
+	// The name in the certificate is that of the host.
+	if c, err = ParseURL("mysql://u@host/db?tls=true&loc=Europe/Berlin"); err != nil || c.TLS.ServerName != "host" || c.Loc.String() != "Europe/Berlin" {
+		t.Errorf("%+v, %v", c, err)
+	}
 	for _, bad := range []string{
+		"u:secret/x@tcp(host)", "u:x/secret%zz", "u:x/secret%zz?parseTime=true", "u:secret@tcp(h)/db?tls=none-such",
 		"mysql://u:secret@host", "mysql://u:secret@/db", "mysql://u:secret@host:port/db", "mysql://u:secret@host/db?tls=none-such",
 		"mysql://u:secret%@host/db", "u:secret@host/db", "mysql://u:secret@host/db?timeout=3", "",
 	} {
