@@ -225,3 +225,34 @@ func TestURL(t *testing.T) {
 		}
 	}
 }
+
+// The defaults of the server for things that change what statements do are not ours.
+func TestDefaultsOfTheServer(t *testing.T) {
+	db, err := mariaDB("--completion-type=CHAIN", "--autocommit=0", "--innodb-force-primary-key=ON", "--init-connect=SET sql_safe_updates=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Stop()
+	root := admin(t, "mysql://root@"+db.Addr+"/simba")
+	for _, statement := range []string{
+		"CREATE USER app", "GRANT ALL ON simba.* TO app",
+		"SET GLOBAL sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES'",
+	} {
+		root.do(statement)
+	}
+	url := "mysql://app@" + db.Addr + "/simba" // init_connect is not for root
+	migrated(t, url)
+	s, near := opened(t, url), opened(t, url)
+	grant, err := s.Open(s.Ctx, time.Hour, `it's a \"label\"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Win(grant.Session, "name")
+	if h := near.Holder("name"); h.Label != `it's a \"label\"` {
+		t.Errorf("%+v", h)
+	}
+	if err := s.CloseSession(s.Ctx, grant.Session); err != nil {
+		t.Fatal(err)
+	}
+	near.Win(near.Session(time.Hour), "name")
+}

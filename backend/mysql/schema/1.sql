@@ -9,7 +9,7 @@
 --
 -- Times are microseconds since 1970, as the connections have the time zone UTC.
 
-CREATE TABLE IF NOT EXISTS simba_version (version INT NOT NULL) ENGINE = InnoDB
+CREATE TABLE IF NOT EXISTS simba_version (version INT NOT NULL PRIMARY KEY) ENGINE = InnoDB
 //
 CREATE TABLE IF NOT EXISTS simba_session (
 	id         VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
