@@ -2,6 +2,7 @@ package mysql
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"testing"
@@ -272,6 +273,9 @@ func TestExpiryMeetsRenewal(t *testing.T) {
 			_, err := s.Acquire(s.Ctx, session, []string{"another"}, false)
 			return err
 		},
+		"Acquire by another": func(s *store, _ string, lease backend.Lease) error {
+			return rob(s, lease)
+		},
 		"KeepNote": func(s *store, session string, lease backend.Lease) error {
 			_, _, err := s.KeepNote(s.Ctx, session, lease, backend.Note{Version: 1})
 			return err
@@ -318,4 +322,17 @@ func TestKilledCall(t *testing.T) {
 		lock.do("SELECT SLEEP(0.15)")
 		return lock.number("SELECT COUNT(*) FROM information_schema.innodb_trx") == 0
 	})
+}
+
+// rob has another session try to take a lease that is held.
+func rob(s *store, lease backend.Lease) error {
+	grant, err := s.Open(s.Ctx, time.Hour, "")
+	if err != nil {
+		return err
+	}
+	outcomes, err := s.Acquire(s.Ctx, grant.Session, []string{lease.Name}, false)
+	if err == nil && (outcomes[0].Won || outcomes[0].Holder.Token != lease.Token) {
+		err = fmt.Errorf("a living session was robbed: %+v", outcomes[0])
+	}
+	return err
 }

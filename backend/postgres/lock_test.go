@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -270,15 +271,19 @@ func TestLeaseIsKeptForItsNote(t *testing.T) {
 func TestExpiryMeetsRenewal(t *testing.T) {
 	t.Parallel()
 	db := server.For(t)
-	for function, call := range map[string]func(s *store, session string, lease backend.Lease) error{
-		"lease_acquire": func(s *store, session string, _ backend.Lease) error {
+	for _, c := range []struct {
+		function string
+		call     func(s *store, session string, lease backend.Lease) error
+	}{
+		{"lease_acquire", func(s *store, session string, _ backend.Lease) error {
 			_, err := s.Acquire(s.Ctx, session, []string{"another"}, false)
 			return err
-		},
-		"note_keep": func(s *store, session string, lease backend.Lease) error {
+		}},
+		{"lease_acquire", func(s *store, _ string, lease backend.Lease) error { return rob(s, lease) }},
+		{"note_keep", func(s *store, session string, lease backend.Lease) error {
 			_, _, err := s.KeepNote(s.Ctx, session, lease, backend.Note{Version: 1})
 			return err
-		},
+		}},
 	} {
 		url, options := newSchema(t, db)
 		s := opened(t, url)
@@ -290,14 +295,27 @@ func TestExpiryMeetsRenewal(t *testing.T) {
 		renewal.do("BEGIN")
 		renewal.do(until, "1 h")
 		called := make(chan error, 1)
-		go func() { called <- call(s, session, lease) }()
-		renewal.waiter(function, options.Schema)
+		go func() { called <- c.call(s, session, lease) }()
+		renewal.waiter(c.function, options.Schema)
 		renewal.do("COMMIT")
 		if err := <-called; err != nil {
-			t.Errorf("%s: R2: the session lives, and the call returned %v", function, err)
+			t.Errorf("%s: R2: the session lives, and the call returned %v", c.function, err)
 		}
 		if h := s.Holder("name"); h.Session != session {
-			t.Errorf("%s: a session that was renewed has lost its lease: %+v", function, h)
+			t.Errorf("%s: a session that was renewed has lost its lease: %+v", c.function, h)
 		}
 	}
+}
+
+// rob has another session try to take a lease that is held.
+func rob(s *store, lease backend.Lease) error {
+	grant, err := s.Open(s.Ctx, time.Hour, "")
+	if err != nil {
+		return err
+	}
+	outcomes, err := s.Acquire(s.Ctx, grant.Session, []string{lease.Name}, false)
+	if err == nil && (outcomes[0].Won || outcomes[0].Holder.Token != lease.Token) {
+		err = fmt.Errorf("a living session was robbed: %+v", outcomes[0])
+	}
+	return err
 }

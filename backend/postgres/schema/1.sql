@@ -280,7 +280,7 @@ END $$;
 -- just this token, and returns what is kept. Nobody takes the lease meanwhile.
 CREATE FUNCTION {{schema}}.note_keep(p_session text, p_name text, p_token bigint, p_version bigint, p_note bytea)
 RETURNS TABLE (alive boolean, held boolean, version bigint, note bytea) LANGUAGE plpgsql
-SET search_path = pg_catalog AS $$
+SET search_path = pg_catalog SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
 	PERFORM {{schema}}.guard();
