@@ -30,6 +30,8 @@ var settings = map[string]string{
 	"innodb_lock_wait_timeout": seconds(lockTimeout),
 	"lock_wait_timeout":        seconds(lockTimeout), // for a table that is being altered
 	"autocommit":               "1",
+	"completion_type":          "0", // a COMMIT begins no other transaction
+	"sql_safe_updates":         "0",
 	"group_concat_max_len":     "16777216", // for the names of a call
 	"sql_mode":                 "'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
 }
@@ -43,6 +45,10 @@ func newConnector(config *mysql.Config) (*connector, error) {
 	c := config.Clone()
 	c.InterpolateParams = true // one round trip in place of two
 	c.MultiStatements = false
+	// What a label is in, and what the driver can quote.
+	if err := c.Apply(mysql.Charset("utf8mb4", "")); err != nil {
+		return nil, err
+	}
 	if c.Timeout == 0 {
 		c.Timeout = dialTimeout
 	}
@@ -92,26 +98,42 @@ func ParseURL(text string) (*mysql.Config, error) {
 
 func parseURL(text string) (*mysql.Config, error) {
 	if !strings.HasPrefix(strings.ToLower(text), scheme) {
-		return mysql.ParseDSN(text)
+		return parseName(text)
 	}
 	u, err := url.Parse(text)
 	if err != nil {
 		// The error of url.Parse repeats the URL, with the password.
 		return nil, errors.New("the URL is not well formed; write mysql://USER:PASSWORD@HOST:PORT/DATABASE, with %40 for an @ in a password")
 	}
-	config, err := mysql.ParseDSN("/?" + u.RawQuery)
-	if err != nil {
-		return nil, err
-	}
-	config.Net, config.Addr = "tcp", u.Host
+	addr := u.Host
 	switch {
 	case u.Hostname() == "":
 		return nil, errors.New("the URL names no host; write mysql://USER:PASSWORD@HOST:PORT/DATABASE")
 	case u.Port() == "":
-		config.Addr = net.JoinHostPort(u.Hostname(), "3306")
+		addr = net.JoinHostPort(u.Hostname(), "3306")
+	}
+	// With the address, which is what a certificate must be for. The driver takes the last slash for that
+	// before the database.
+	config, err := mysql.ParseDSN("tcp(" + addr + ")/?" + strings.ReplaceAll(u.RawQuery, "/", "%2F"))
+	if err != nil {
+		return nil, err
 	}
 	config.User = u.User.Username()
 	config.Passwd, _ = u.User.Password()
 	config.DBName = strings.TrimPrefix(u.Path, "/")
 	return config, nil
+}
+
+// parseName parses a data source name. What is wrong before its parameters may be in the password, so
+// none of it is repeated.
+func parseName(text string) (*mysql.Config, error) {
+	config, err := mysql.ParseDSN(text)
+	if err == nil {
+		return config, nil
+	}
+	name, _, _ := strings.Cut(text, "?")
+	if _, wrong := mysql.ParseDSN(name); wrong != nil {
+		err = errors.New("the data source name is not well formed; write USER:PASSWORD@tcp(HOST:PORT)/DATABASE")
+	}
+	return nil, err
 }

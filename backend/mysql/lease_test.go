@@ -162,3 +162,23 @@ func TestPlansUseIndexes(t *testing.T) {
 		}
 	}
 }
+
+// A label is any text, whatever character set the rest of a program uses.
+func TestLabels(t *testing.T) {
+	t.Parallel()
+	url := newDatabase(t, server.For(t))
+	s := opened(t, url+"?charset=gbk")
+	for name, label := range map[string]string{"quoted": `it's a \"label\" \`, "foreign": "縗\\' é 🦁 %_", "zero": "\x00\n"} {
+		grant, err := s.Open(s.Ctx, time.Hour, label)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		s.Win(grant.Session, name)
+		for _, reader := range []*store{s, opened(t, url)} {
+			if h := reader.Holder(name); h.Label != label {
+				t.Errorf("%s: %q became %q", name, label, h.Label)
+			}
+		}
+	}
+}

@@ -2,7 +2,9 @@ package mysql
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -261,4 +263,76 @@ func TestLeaseIsKeptForItsNote(t *testing.T) {
 	if err := <-kept; err != nil {
 		t.Error(err)
 	}
+}
+
+// A session's time is over, but for a renewal that began before and has not been committed yet. What
+// looks at the session meanwhile must wait for that, and neither end it nor report its end.
+func TestExpiryMeetsRenewal(t *testing.T) {
+	for name, call := range map[string]func(s *store, session string, lease backend.Lease) error{
+		"Acquire": func(s *store, session string, _ backend.Lease) error {
+			_, err := s.Acquire(s.Ctx, session, []string{"another"}, false)
+			return err
+		},
+		"Acquire by another": func(s *store, _ string, lease backend.Lease) error {
+			return rob(s, lease)
+		},
+		"KeepNote": func(s *store, session string, lease backend.Lease) error {
+			_, _, err := s.KeepNote(s.Ctx, session, lease, backend.Note{Version: 1})
+			return err
+		},
+	} {
+		s, renewal := beside(t)
+		session := s.Session(time.Hour)
+		lease := backend.Lease{Name: "name", Token: s.Win(session, "name")}
+		const until = "UPDATE simba_session SET expires_at = expires_at + ?"
+		hours := 2 * time.Hour.Microseconds()
+		renewal.do(until, -hours)
+		renewal.do("BEGIN")
+		renewal.do(until, hours)
+		called := make(chan error, 1)
+		go func() { called <- call(s, session, lease) }()
+		renewal.waiter()
+		renewal.do("COMMIT")
+		if err := <-called; err != nil {
+			t.Errorf("%s: R2: the session lives, and the call returned %v", name, err)
+		}
+		if h := s.Holder("name"); h.Session != session {
+			t.Errorf("%s: a session that was renewed has lost its lease: %+v", name, h)
+		}
+	}
+}
+
+// A call that the server was told to stop leaves no transaction behind, which would keep its rows
+// locked, and be committed by the next call of the connection.
+func TestKilledCall(t *testing.T) {
+	s, lock := beside(t)
+	session := s.Session(time.Hour)
+	s.Free(session, "name", s.Win(session, "name"))
+	lock.do("BEGIN")
+	lock.do("SELECT * FROM simba_session WHERE id = ? FOR UPDATE", session)
+	done := s.Attempt(s.Ctx, session, "name")
+	lock.waiter()
+	admin(t, "mysql://root@"+s.where).do("KILL QUERY " + strconv.FormatInt(lock.number(
+		"SELECT trx_mysql_thread_id FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"), 10))
+	if a := <-done; a.Err == nil || expired(a.Err) {
+		t.Fatalf("got %+v", a)
+	}
+	lock.do("ROLLBACK")
+	drivertest.Eventually(t, "its transaction ends", func() bool {
+		lock.do("SELECT SLEEP(0.15)")
+		return lock.number("SELECT COUNT(*) FROM information_schema.innodb_trx") == 0
+	})
+}
+
+// rob has another session try to take a lease that is held.
+func rob(s *store, lease backend.Lease) error {
+	grant, err := s.Open(s.Ctx, time.Hour, "")
+	if err != nil {
+		return err
+	}
+	outcomes, err := s.Acquire(s.Ctx, grant.Session, []string{lease.Name}, false)
+	if err == nil && (outcomes[0].Won || outcomes[0].Holder.Token != lease.Token) {
+		err = fmt.Errorf("a living session was robbed: %+v", outcomes[0])
+	}
+	return err
 }

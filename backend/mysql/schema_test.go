@@ -203,7 +203,15 @@ func TestURL(t *testing.T) {
 	if c, err = ParseURL("mysql://u@[::1]:33/db"); err != nil || c.Addr != "[::1]:33" {
 		t.Errorf("%+v, %v", c, err)
 	}
+	if c, err = ParseURL("user:se?cr/et@tcp(host)/db?timeout=3s"); err != nil || c.Passwd != "se?cr/et" || c.Timeout != 3*time.Second {
+		t.Errorf("%+v, %v", c, err)
+	}
+	// The name in the certificate is that of the host.
+	if c, err = ParseURL("mysql://u@host/db?tls=true&loc=Europe/Berlin"); err != nil || c.TLS.ServerName != "host" || c.Loc.String() != "Europe/Berlin" {
+		t.Errorf("%+v, %v", c, err)
+	}
 	for _, bad := range []string{
+		"u:secret/x@tcp(host)", "u:x/secret%zz", "u:x/secret%zz?parseTime=true", "u:secret@tcp(h)/db?tls=none-such",
 		"mysql://u:secret@host", "mysql://u:secret@/db", "mysql://u:secret@host:port/db", "mysql://u:secret@host/db?tls=none-such",
 		"mysql://u:secret%@host/db", "u:secret@host/db", "mysql://u:secret@host/db?timeout=3", "",
 	} {
@@ -216,4 +224,35 @@ func TestURL(t *testing.T) {
 			t.Errorf("%s: got %v", bad, err)
 		}
 	}
+}
+
+// The defaults of the server for things that change what statements do are not ours.
+func TestDefaultsOfTheServer(t *testing.T) {
+	db, err := mariaDB("--completion-type=CHAIN", "--autocommit=0", "--innodb-force-primary-key=ON", "--init-connect=SET sql_safe_updates=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Stop()
+	root := admin(t, "mysql://root@"+db.Addr+"/simba")
+	for _, statement := range []string{
+		"CREATE USER app", "GRANT ALL ON simba.* TO app",
+		"SET GLOBAL sql_mode = 'ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES'",
+	} {
+		root.do(statement)
+	}
+	url := "mysql://app@" + db.Addr + "/simba" // init_connect is not for root
+	migrated(t, url)
+	s, near := opened(t, url), opened(t, url)
+	grant, err := s.Open(s.Ctx, time.Hour, `it's a \"label\"`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Win(grant.Session, "name")
+	if h := near.Holder("name"); h.Label != `it's a \"label\"` {
+		t.Errorf("%+v", h)
+	}
+	if err := s.CloseSession(s.Ctx, grant.Session); err != nil {
+		t.Fatal(err)
+	}
+	near.Win(near.Session(time.Hour), "name")
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -262,4 +263,59 @@ func TestLeaseIsKeptForItsNote(t *testing.T) {
 	if err := <-kept; err != nil {
 		t.Error(err)
 	}
+}
+
+// A session's time is over, but for a renewal that began before and has not been committed yet. What
+// looks at the session meanwhile must wait for that: neither may it end a session that has just been
+// renewed, nor report its end.
+func TestExpiryMeetsRenewal(t *testing.T) {
+	t.Parallel()
+	db := server.For(t)
+	for _, c := range []struct {
+		function string
+		call     func(s *store, session string, lease backend.Lease) error
+	}{
+		{"lease_acquire", func(s *store, session string, _ backend.Lease) error {
+			_, err := s.Acquire(s.Ctx, session, []string{"another"}, false)
+			return err
+		}},
+		{"lease_acquire", func(s *store, _ string, lease backend.Lease) error { return rob(s, lease) }},
+		{"note_keep", func(s *store, session string, lease backend.Lease) error {
+			_, _, err := s.KeepNote(s.Ctx, session, lease, backend.Note{Version: 1})
+			return err
+		}},
+	} {
+		url, options := newSchema(t, db)
+		s := opened(t, url)
+		session := s.Session(time.Hour)
+		lease := backend.Lease{Name: "name", Token: s.Win(session, "name")}
+		renewal := admin(t, db)
+		until := "UPDATE " + options.Schema + ".session SET expires_at = clock_timestamp() + $1::interval"
+		renewal.do(until, "0 s")
+		renewal.do("BEGIN")
+		renewal.do(until, "1 h")
+		called := make(chan error, 1)
+		go func() { called <- c.call(s, session, lease) }()
+		renewal.waiter(c.function, options.Schema)
+		renewal.do("COMMIT")
+		if err := <-called; err != nil {
+			t.Errorf("%s: R2: the session lives, and the call returned %v", c.function, err)
+		}
+		if h := s.Holder("name"); h.Session != session {
+			t.Errorf("%s: a session that was renewed has lost its lease: %+v", c.function, h)
+		}
+	}
+}
+
+// rob has another session try to take a lease that is held.
+func rob(s *store, lease backend.Lease) error {
+	grant, err := s.Open(s.Ctx, time.Hour, "")
+	if err != nil {
+		return err
+	}
+	outcomes, err := s.Acquire(s.Ctx, grant.Session, []string{lease.Name}, false)
+	if err == nil && (outcomes[0].Won || outcomes[0].Holder.Token != lease.Token) {
+		err = fmt.Errorf("a living session was robbed: %+v", outcomes[0])
+	}
+	return err
 }

@@ -149,7 +149,7 @@ func unpack(payload string) []string {
 // cry sends notices.
 func (s *Store) cry(ctx context.Context, payloads []string) error {
 	return s.calls.query(ctx, func(pgx.Rows) error { return nil },
-		"SELECT pg_notify($1, p) FROM unnest($2::text[]) p", s.options.channel(), payloads)
+		"SELECT pg_notify($1, p) FROM pg_catalog.unnest($2::text[]) p", s.options.channel(), payloads)
 }
 
 // channel is where notices are sent.

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -37,7 +39,7 @@ func (o Options) check() error {
 		return nil
 	}
 	if _, err := pgx.ParseConfig(o.Direct); err != nil {
-		return fmt.Errorf("simba: postgres: the direct URL: %w", err)
+		return fmt.Errorf("simba: postgres: the direct URL: %w", withoutURL(err))
 	}
 	return nil
 }
@@ -85,7 +87,17 @@ func ParseURL(text string) (*pgxpool.Config, Options, error) {
 	}
 	config, err := pgxpool.ParseConfig(text)
 	if err != nil {
-		return nil, o, fmt.Errorf("simba: postgres: %w", err)
+		return nil, o, fmt.Errorf("simba: postgres: %w", withoutURL(err))
 	}
 	return config, o, nil
+}
+
+// withoutURL keeps the URL out of an error about it: where that is not well formed, nobody can tell
+// for certain what of it is the password.
+func withoutURL(err error) error {
+	var e *pgconn.ParseConfigError
+	if errors.As(err, &e) {
+		e.ConnString = "the URL"
+	}
+	return err
 }

@@ -49,8 +49,8 @@ type Beginner interface {
 	Begin(ctx context.Context) (pgx.Tx, error)
 }
 
-// migrating is the key of the lock of those who make tables, in the database.
-const migrating = 0x53494d42 // "SIMB"
+// lockMigrations waits for others who make tables in the database. The key is "SIMB".
+const lockMigrations = "SELECT pg_advisory_xact_lock(x'53494d42'::bigint)"
 
 // Migrate makes the tables and functions, or brings them to this version. If they are there already
 // it does nothing, and two processes may do it at once. A schema of a newer version is left as it is,
@@ -67,8 +67,11 @@ func Migrate(ctx context.Context, db Beginner, options Options) error {
 }
 
 func migrate(ctx context.Context, tx pgx.Tx, options Options) error {
-	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", migrating); err != nil {
-		return err
+	// Whoever has waited for the lock must see what has been made meanwhile.
+	for _, sql := range []string{"SET TRANSACTION ISOLATION LEVEL READ COMMITTED", lockMigrations} {
+		if _, err := tx.Exec(ctx, sql, pgx.QueryExecModeExec); err != nil {
+			return err
+		}
 	}
 	have, err := version(ctx, tx, options.quoted())
 	switch {
@@ -93,9 +96,9 @@ func migrate(ctx context.Context, tx pgx.Tx, options Options) error {
 // createSchema does not ask for the privilege to do so where an administrator has done it.
 func createSchema(ctx context.Context, tx pgx.Tx, options Options) error {
 	var exists bool
-	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", options.schema()).Scan(&exists)
+	err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", pgx.QueryExecModeExec, options.schema()).Scan(&exists)
 	if err == nil && !exists {
-		_, err = tx.Exec(ctx, "CREATE SCHEMA "+options.quoted())
+		_, err = tx.Exec(ctx, "CREATE SCHEMA "+options.quoted(), pgx.QueryExecModeExec)
 	}
 	return err
 }
@@ -105,17 +108,18 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// version returns the version of the tables. Without any, the error matches ErrNoSchema.
+// version returns the version of the tables. Without any, the error matches ErrNoSchema. It prepares
+// nothing, as there may be a pooler in between.
 func version(ctx context.Context, db querier, schema string) (n int, err error) {
 	var exists bool
 	table := schema + ".version"
-	if err := db.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", table).Scan(&exists); err != nil {
+	if err := db.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", pgx.QueryExecModeExec, table).Scan(&exists); err != nil {
 		return 0, err
 	}
 	if !exists {
 		return 0, ErrNoSchema
 	}
-	err = db.QueryRow(ctx, "SELECT version FROM "+table).Scan(&n)
+	err = db.QueryRow(ctx, "SELECT version FROM "+table, pgx.QueryExecModeExec).Scan(&n)
 	return n, err
 }
 

@@ -240,3 +240,96 @@ func TestURL(t *testing.T) {
 		}
 	}
 }
+
+// Two of them through a pooler, which gives both the same connection, with what is prepared there.
+func TestMigrateThroughPgBouncer(t *testing.T) {
+	t.Parallel()
+	options := Options{Schema: "pooled"}
+	for range 2 {
+		conn, err := pgx.Connect(drivertest.Within(t), pooler.For(t).URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Migrate(drivertest.Within(t), conn, options); err != nil {
+			t.Error(err)
+		}
+		if err := conn.Close(drivertest.Within(t)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Whoever waits for another migration sees what that has made, whatever isolation the database asks for.
+func TestMigrateInARow(t *testing.T) {
+	t.Parallel()
+	db := server.For(t)
+	options := Options{Schema: "in_a_row"}
+	first, second := admin(t, db), admin(t, db)
+	second.do("SET default_transaction_isolation = 'repeatable read'")
+	tx, err := first.Begin(drivertest.Within(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := migrate(drivertest.Within(t), tx, options); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- Migrate(drivertest.Within(t), second.Conn, options) }()
+	drivertest.Eventually(t, "the other one waits", func() bool {
+		return first.number("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted") > 0
+	})
+	if err := tx.Commit(drivertest.Within(t)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// What others put into a schema of the caller's search path is not run.
+func TestSearchPath(t *testing.T) {
+	t.Parallel()
+	db := server.For(t)
+	url, options := newSchema(t, db)
+	a := admin(t, db)
+	a.do("CREATE SCHEMA trap")
+	for _, f := range []string{
+		"unnest(text[]) RETURNS SETOF text", "cardinality(text[]) RETURNS integer", "array_remove(text[], text) RETURNS text[]",
+		"append(text[], text) RETURNS text[]",
+	} {
+		a.do("CREATE FUNCTION trap." + f + " LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'trapped'; END $$")
+	}
+	a.do("CREATE OPERATOR trap.|| (LEFTARG = text[], RIGHTARG = text, FUNCTION = trap.append)")
+	s := opened(t, url+"&search_path=trap")
+	session := s.Session(time.Hour)
+	lease := backend.Lease{Name: "name", Token: s.Win(session, "name")}
+	for name, err := range s.Everything(session, lease) {
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := s.cry(s.Ctx, []string{"name"}); err != nil {
+		t.Errorf("%s: %v", options.Schema, err)
+	}
+}
+
+// A URL with a mistake may have it in the password, so no part of that is repeated.
+func TestNoPasswordInErrors(t *testing.T) {
+	t.Parallel()
+	for _, wrong := range []string{
+		"postgres://app:se/cr-et@db/app",
+		"postgres://app:se#cr-et@db/app",
+		"postgres://app:se?cr-et@db/app",
+		"postgres://app:cr-et%zz@db/app",
+		"postgres://app:cr-et@db:port/app",
+		"postgres://db/app?password=cr-et&sslmode=wrong",
+		"host=db password = cr-et sslmode=wrong",
+		"host=db password='cr-et sslmode=wrong",
+		"postgres://db/app?simba_direct=" + "postgres%3A%2F%2Fapp%3Acr-et%2F%40db%3Aport",
+	} {
+		_, err := Open(drivertest.Within(t), wrong)
+		if err == nil || strings.Contains(err.Error(), "cr-et") || strings.Contains(err.Error(), "se/") || strings.Contains(err.Error(), ":se") {
+			t.Errorf("%s: got %v", wrong, err)
+		}
+	}
+}

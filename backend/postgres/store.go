@@ -79,7 +79,7 @@ func newStore(config *pgxpool.Config, options Options) *Store {
 	c := config.ConnConfig
 	s := &Store{where: fmt.Sprintf("%s:%d/%s", c.Host, c.Port, c.Database), options: options}
 	s.life, s.end = context.WithCancel(context.Background())
-	s.listener = newListener(c, options)
+	s.listener = newListener(config, options)
 	s.crier = newCrier(s.cry)
 	return s
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/simba-go/simba/backend"
 	"github.com/simba-go/simba/backend/internal/vigil"
@@ -61,6 +62,7 @@ const quiet = 10 * time.Second
 // listener makes connections that listen.
 type listener struct {
 	config  *pgx.ConnConfig
+	before  func(context.Context, *pgx.ConnConfig) error // pgxpool.Config.BeforeConnect
 	options Options
 	echo    time.Duration // until a notice must have come back
 	quiet   time.Duration // before a connection is asked whether it is still there
@@ -71,10 +73,14 @@ type listener struct {
 	warned sync.Once
 }
 
-func newListener(config *pgx.ConnConfig, o Options) *listener {
-	l := &listener{config: config.Copy(), options: o, echo: echoTime, quiet: quiet, patient: Timeout}
+func newListener(config *pgxpool.Config, o Options) *listener {
+	l := &listener{
+		config: config.ConnConfig.Copy(), before: config.BeforeConnect,
+		options: o, echo: echoTime, quiet: quiet, patient: Timeout,
+	}
 	if o.Direct != "" {
 		l.config, _ = pgx.ParseConfig(o.Direct) // which the options were checked for
+		l.before = nil                          // it is for where the others go
 	}
 	prepare(l.config, nil)
 	l.config.DefaultQueryExecMode = pgx.QueryExecModeExec
@@ -109,7 +115,7 @@ func (l *listener) listen(ctx context.Context, s *Store) (*ear, error) {
 	if deaf {
 		return nil, errDeaf
 	}
-	conn, err := pgx.ConnectConfig(ctx, l.config)
+	conn, err := l.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -124,6 +130,17 @@ func (l *listener) listen(ctx context.Context, s *Store) (*ear, error) {
 	e := &ear{of: l, conn: conn, end: end, ended: make(chan struct{}), hints: make(chan []string), failed: make(chan error, 1)}
 	go e.run(life, s)
 	return e, nil
+}
+
+// connect does what the pool does for its connections.
+func (l *listener) connect(ctx context.Context) (*pgx.Conn, error) {
+	config := l.config.Copy()
+	if l.before != nil {
+		if err := l.before(ctx, config); err != nil {
+			return nil, err
+		}
+	}
+	return pgx.ConnectConfig(ctx, config)
 }
 
 // prove sends a notice from another connection, and waits for it.

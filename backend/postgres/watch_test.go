@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/simba-go/simba/backend/internal/drivertest"
@@ -173,5 +174,33 @@ func TestCrier(t *testing.T) {
 	c.tell([]string{"late"})
 	if got := strings.Join(told, " "); got != "a b" {
 		t.Errorf("it told %q", got)
+	}
+}
+
+// A pool may learn only when it connects who it is, for example from passwords that change. So does
+// the connection that listens.
+func TestBeforeConnect(t *testing.T) {
+	t.Parallel()
+	url, options := newSchema(t, server.For(t))
+	config, _, err := ParseURL(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := config.ConnConfig.User
+	config.ConnConfig.User = "nobody_yet"
+	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		c.User = user
+		return nil
+	}
+	opened, err := New(drivertest.Within(t), userPool(t, config), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := kept(t, opened)
+	w := s.Lookout("free")
+	w.Hears("free")
+	w.Cancel()
+	if err := w.End(); err != nil {
+		t.Error(err)
 	}
 }

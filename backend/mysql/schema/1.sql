@@ -9,7 +9,7 @@
 --
 -- Times are microseconds since 1970, as the connections have the time zone UTC.
 
-CREATE TABLE IF NOT EXISTS simba_version (version INT NOT NULL) ENGINE = InnoDB
+CREATE TABLE IF NOT EXISTS simba_version (version INT NOT NULL PRIMARY KEY) ENGINE = InnoDB
 //
 CREATE TABLE IF NOT EXISTS simba_session (
 	id         VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
@@ -110,8 +110,11 @@ BEGIN
 
 	SELECT expires_at > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6)) INTO v_alive FROM simba_session WHERE id = p_session;
 	IF NOT v_alive THEN
+		-- This waits for a renewal that began in time and has not been committed: only the row as that leaves it can tell.
 		UPDATE simba_session SET expires_at = 0 WHERE id = p_session AND expires_at <= TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
-	ELSE
+		SELECT expires_at > TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6)) INTO v_alive FROM simba_session WHERE id = p_session;
+	END IF;
+	IF v_alive THEN
 		SET v_now = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6));
 		SELECT CONCAT('["', GROUP_CONCAT(IF(s.expires_at > v_now, NULL, n.name) ORDER BY n.name SEPARATOR '","'), '"]'),
 			CONCAT('["', GROUP_CONCAT(IF(l.name IS NULL, n.name, NULL) ORDER BY n.name SEPARATOR '","'), '"]'),

@@ -36,7 +36,7 @@ CREATE TABLE {{schema}}.note (
 
 -- What all functions need that write something others rely on. The snapshot must be taken after
 -- the locks, which only READ COMMITTED does; and what was answered must survive a crash.
-CREATE FUNCTION {{schema}}.guard() RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION {{schema}}.guard() RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog AS $$
 BEGIN
 	IF current_setting('transaction_isolation') <> 'read committed' THEN
 		RAISE EXCEPTION 'the transaction is %; it must be read committed', current_setting('transaction_isolation')
@@ -48,10 +48,26 @@ BEGIN
 	END IF;
 END $$;
 
+-- session_alive says whether a session lives, and writes down that it does not, so that this does not
+-- depend on what the clock says later. It waits for a renewal that began in time and has not been
+-- committed: only the row as that leaves it can tell.
+CREATE FUNCTION {{schema}}.session_alive(p_id text) RETURNS boolean LANGUAGE plpgsql
+SET search_path = pg_catalog SET enable_seqscan = off AS $$
+DECLARE
+	alive boolean;
+BEGIN
+	SELECT expires_at > clock_timestamp() INTO alive FROM {{schema}}.session WHERE id = p_id;
+	IF NOT alive THEN
+		UPDATE {{schema}}.session SET expires_at = CASE WHEN expires_at > clock_timestamp() THEN expires_at ELSE 'epoch' END
+		WHERE id = p_id RETURNING expires_at > clock_timestamp() INTO alive;
+	END IF;
+	RETURN coalesce(alive, false);
+END $$;
+
 -- session_open begins a session, and deletes a few dead ones that nobody asks about. As ids are
 -- random, those that follow a new one are random too.
 CREATE FUNCTION {{schema}}.session_open(p_id text, p_lease bigint, p_label text) RETURNS void LANGUAGE plpgsql
-SET enable_seqscan = off AS $$
+SET search_path = pg_catalog SET enable_seqscan = off AS $$
 DECLARE
 	dead text[];
 BEGIN
@@ -72,7 +88,7 @@ END $$;
 -- session_renew returns no row for a session that has ended.
 CREATE FUNCTION {{schema}}.session_renew(p_id text, p_known bigint, p_full boolean)
 RETURNS TABLE (remaining bigint, revision bigint, complete boolean, names text[], tokens bigint[]) LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET search_path = pg_catalog SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
 	s   record;
@@ -110,7 +126,7 @@ END $$;
 
 -- session_close returns the names that have become free, or NULL if they are too many.
 CREATE FUNCTION {{schema}}.session_close(p_id text) RETURNS text[] LANGUAGE plpgsql
-SET enable_seqscan = off AS $$
+SET search_path = pg_catalog SET enable_seqscan = off AS $$
 DECLARE
 	freed text[];
 BEGIN
@@ -137,7 +153,7 @@ END $$;
 -- Names that others hold are only looked at. What this writes is small, and it fails as a whole.
 CREATE FUNCTION {{schema}}.lease_acquire(p_session text, p_names text[], p_all boolean)
 RETURNS TABLE (name text, won boolean, token bigint, holder text, label text, remaining bigint) LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET search_path = pg_catalog SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 DECLARE
 	alive   boolean;
@@ -149,9 +165,8 @@ DECLARE
 	r       record;
 BEGIN
 	PERFORM {{schema}}.guard();
-	SELECT s.expires_at > clock_timestamp() INTO alive FROM {{schema}}.session s WHERE s.id = p_session;
-	IF alive IS NOT TRUE THEN
-		UPDATE {{schema}}.session SET expires_at = 'epoch' WHERE id = p_session AND expires_at <= clock_timestamp();
+	alive := {{schema}}.session_alive(p_session);
+	IF NOT alive THEN
 		RETURN QUERY SELECT NULL::text, false, 0::bigint, NULL::text, NULL::text, 0::bigint;
 		RETURN;
 	END IF;
@@ -236,7 +251,7 @@ END $$;
 -- lease_release returns the names that have become free. A session that has ended has nothing to
 -- release.
 CREATE FUNCTION {{schema}}.lease_release(p_session text, p_names text[], p_tokens bigint[]) RETURNS text[] LANGUAGE plpgsql
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET search_path = pg_catalog SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
 	freed text[];
 BEGIN
@@ -264,18 +279,16 @@ END $$;
 -- note_keep replaces the note of a lease by one whose version is greater, if the session owns that with
 -- just this token, and returns what is kept. Nobody takes the lease meanwhile.
 CREATE FUNCTION {{schema}}.note_keep(p_session text, p_name text, p_token bigint, p_version bigint, p_note bytea)
-RETURNS TABLE (alive boolean, held boolean, version bigint, note bytea) LANGUAGE plpgsql AS $$
+RETURNS TABLE (alive boolean, held boolean, version bigint, note bytea) LANGUAGE plpgsql
+SET search_path = pg_catalog SET enable_seqscan = off AS $$
 #variable_conflict use_column
 BEGIN
 	PERFORM {{schema}}.guard();
 	PERFORM FROM {{schema}}.session s WHERE s.id = p_session FOR KEY SHARE;
 	PERFORM FROM {{schema}}.lease l WHERE l.name = p_name AND l.session = p_session AND l.token = p_token FOR SHARE;
 	held := FOUND;
-	SELECT s.expires_at > clock_timestamp() INTO alive FROM {{schema}}.session s WHERE s.id = p_session;
-	IF alive IS NOT TRUE THEN
-		UPDATE {{schema}}.session s SET expires_at = 'epoch' WHERE s.id = p_session;
-		alive := false;
-	ELSIF held THEN
+	alive := {{schema}}.session_alive(p_session);
+	IF alive AND held THEN
 		IF p_version > 0 THEN
 			INSERT INTO {{schema}}.note AS n VALUES (p_name, p_version, p_note)
 			ON CONFLICT (name) DO UPDATE SET version = excluded.version, note = excluded.note WHERE n.version < excluded.version;
@@ -289,7 +302,7 @@ END $$;
 -- held. Those that are not have no holder.
 CREATE FUNCTION {{schema}}.lease_look(p_names text[])
 RETURNS TABLE (name text, token bigint, holder text, label text, remaining bigint) LANGUAGE plpgsql STABLE
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET search_path = pg_catalog SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 #variable_conflict use_column
 BEGIN
 	RETURN QUERY SELECT l.name, l.token, s.id, s.label,
@@ -299,7 +312,8 @@ BEGIN
 END $$;
 
 CREATE FUNCTION {{schema}}.lease_held()
-RETURNS TABLE (name text, token bigint, holder text, label text, remaining bigint) LANGUAGE plpgsql STABLE AS $$
+RETURNS TABLE (name text, token bigint, holder text, label text, remaining bigint) LANGUAGE plpgsql STABLE
+SET search_path = pg_catalog AS $$
 #variable_conflict use_column
 BEGIN
 	RETURN QUERY SELECT l.name, l.token, s.id, s.label,
