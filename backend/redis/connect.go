@@ -100,8 +100,26 @@ func where(addr string, db int) string {
 }
 
 // parseURL reads a URL, if asCluster also one without the parameter addr as that of a cluster. Its errors
-// do not repeat the URL, because it may hold a password.
+// repeat nothing in which a password could be.
 func parseURL(raw string, asCluster bool) (address, error) {
+	a, err := readURL(raw, asCluster)
+	if err != nil && unescaped(raw) {
+		return address{}, errUnescaped
+	}
+	return a, err
+}
+
+// errUnescaped says what is wrong most often.
+var errUnescaped = fmt.Errorf("simba: redis: %w: it cannot be read; in the user and the password, other characters than letters and digits must be escaped, like %%40 for @", ErrURL)
+
+// unescaped reports whether a / or ? may have cut a password in two: what looks like the path or a parameter is the rest
+// of it, then, and the host.
+func unescaped(raw string) bool {
+	u, err := url.Parse(raw)
+	return err != nil || u.User == nil && strings.Contains(u.Path+u.RawQuery, "@")
+}
+
+func readURL(raw string, asCluster bool) (address, error) {
 	u, options, err := split(raw)
 	if err != nil {
 		return address{}, err
@@ -134,7 +152,7 @@ func parseURL(raw string, asCluster bool) (address, error) {
 func split(raw string) (*url.URL, Options, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, Options{}, fmt.Errorf("simba: redis: %w: it cannot be read; in the user and the password, other characters than letters and digits must be escaped, like %%40 for @", ErrURL)
+		return nil, Options{}, errUnescaped
 	}
 	if u.Scheme != "redis" && u.Scheme != "rediss" && u.Scheme != "unix" {
 		return nil, Options{}, fmt.Errorf("simba: redis: %w: the scheme is %q; it must be redis, rediss or unix", ErrURL, u.Scheme)

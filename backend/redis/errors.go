@@ -45,6 +45,9 @@ func (s *Store) at(err error) error {
 func explain(err error) error {
 	said := err.Error()
 	switch {
+	case strings.Contains(said, repeats):
+		before, _, _ := strings.Cut(said, repeats)
+		return refused(before)
 	case strings.HasPrefix(said, "READONLY"):
 		return fmt.Errorf("%w (%w)", ErrReplica, err)
 	case strings.Contains(said, "WRONGPASS"), strings.Contains(said, "NOAUTH"), strings.Contains(said, "unauthenticated"):
@@ -54,3 +57,14 @@ func explain(err error) error {
 	}
 	return err
 }
+
+// repeats begins what a server repeats of a command that it does not know, such as AUTH with the password.
+const repeats = ", with args beginning with"
+
+// refused is what a server said, without what it repeated.
+type refused string
+
+func (r refused) Error() string { return string(r) }
+
+// RedisError implements [goredis.Error].
+func (refused) RedisError() {}

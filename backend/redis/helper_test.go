@@ -84,7 +84,8 @@ func wrap(tb testing.TB, s *Store) *store {
 func settle(tb testing.TB, c goredis.Scripter, namespace string) {
 	tb.Helper()
 	const script = `return redis.call('HSET', KEYS[1], 'until', 0,
-		'run', string.match(redis.call('INFO', 'server'), 'run_id:(%w+)'))`
+		'run', string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') .. ' ' ..
+		string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)'))`
 	ctx, cancel := context.WithTimeout(context.Background(), bound)
 	defer cancel()
 	if err := c.Eval(ctx, script, []string{"{" + namespace + "}:meta"}).Err(); err != nil {

@@ -47,6 +47,10 @@ func TestRefusedURLs(t *testing.T) {
 		{"redis://host?addr=other", "unable to parse addr param: other"},
 		{"redis://host?pool_size=many", "pool_size"},
 		{"redis://host?read_timeout=soon", "read_timeout"},
+		{"redis://u:1?" + secret + "@host", "must be escaped"},
+		{"redis://u:1/" + secret + "@host/0", "must be escaped"},
+		{"redis://u:1/" + secret + "@host/0?addr=other:1", "must be escaped"},
+		{"redis://u:1?replicas=" + secret + "@host", "must be escaped"},
 	} {
 		contains(t, tryOpen(t, c.url), "simba: redis: ", c.says)
 	}
@@ -64,6 +68,7 @@ func TestRefusedServers(t *testing.T) {
 	full := started(t, "--maxmemory", "1")
 	replica := started(t, "--replicaof", "127.0.0.1", "1")
 	sentinel := started(t) // any will do
+	unknown := started(t, "--rename-command", "AUTH", "", "--rename-command", "HELLO", "")
 	for name, c := range map[string]struct {
 		url  string
 		want error
@@ -73,6 +78,7 @@ func TestRefusedServers(t *testing.T) {
 		"silent":         {"redis://u:" + secret + "@" + listener.Addr().String(), context.DeadlineExceeded, "deadline exceeded"},
 		"no password":    {locked.URL, ErrLogin, "or wants some"},
 		"wrong password": {"redis://:" + secret + "@" + locked.Addr, ErrLogin, "WRONGPASS"},
+		"no AUTH":        {"redis://user:" + secret + "@" + unknown.Addr, nil, "unknown command"},
 		"wrong user":     {"redis://nobody:" + secret + "@" + locked.Addr, ErrLogin, "WRONGPASS"},
 		"wrong database": {"redis://" + shared.For(t).Addr + "/99", nil, "DB index is out of range"},
 		"eviction":       {evicting.URL, ErrEviction, "allkeys-lru"},

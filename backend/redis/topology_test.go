@@ -398,3 +398,47 @@ func TestTLS(t *testing.T) {
 	s = wrap(t, own)
 	s.watch("free").hears("free")
 }
+
+// WAIT speaks of what its connection wrote. So a call that finds everything done already, by one that was not confirmed,
+// writes it once more: over another connection, it would be confirmed at once otherwise (by servers from 7.2 on).
+func TestRepeatedCallsWrite(t *testing.T) {
+	server := started(t)
+	s := settled(t, server, namespace())
+	admin := raw(t, server)
+	session := s.session(bound)
+	lease := backend.Lease{Name: "name", Token: s.win(session, "name")}
+	note := backend.Note{Version: 7, Text: "text"}
+	for what, call := range map[string]func() error{
+		"Acquire": func() error {
+			_, err := s.Acquire(s.ctx, session, []string{"name"}, false)
+			return err
+		},
+		"KeepNote": func() error {
+			kept, held, err := s.KeepNote(s.ctx, session, lease, note)
+			if err == nil && (!held || kept != note) {
+				t.Errorf("kept is %+v, %t", kept, held)
+			}
+			return err
+		},
+	} {
+		for range 2 {
+			before := written(t, admin)
+			if err := call(); err != nil {
+				t.Fatal(err)
+			}
+			if written(t, admin) == before {
+				t.Errorf("%s writes nothing", what)
+			}
+		}
+	}
+}
+
+// written is how much a server has written.
+func written(t *testing.T, c *goredis.Client) string {
+	t.Helper()
+	info, err := c.Info(t.Context(), "persistence").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return field(info, "rdb_changes_since_last_save")
+}

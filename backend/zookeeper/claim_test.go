@@ -4,6 +4,8 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/go-zookeeper/zk"
+
 	"github.com/simba-go/simba/actor"
 	"github.com/simba-go/simba/backend"
 )
@@ -96,5 +98,39 @@ func TestClaimsAreForgotten(t *testing.T) {
 	o.lose([]backend.Lease{{Name: "c", Token: 5}}, true)
 	if len(o.claims) != 0 {
 		t.Errorf("%+v", o.claims)
+	}
+}
+
+// A release that is sent again, since its answer was lost, does nothing to what an attempt has won meanwhile (R23), also
+// if the answer to that is still on its way.
+func TestReleaseAgainDuringAnAttempt(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	session := s.open(bound).Session
+	o := s.sessions[session]
+	first := backend.Lease{Name: "a", Token: s.win(session, "a")}
+	if _, err := o.free(s.ctx, []backend.Lease{first}, s.vacate); err != nil {
+		t.Fatal(err)
+	}
+	o.takes([]string{"a"}, first.Token) // as if the answer was lost
+	o.lose([]backend.Lease{first}, false)
+
+	a := &attempt{session: o, ctx: s.ctx}
+	won, err := ask(s.ctx, o.link, func(c *zk.Conn) (result, error) {
+		a.claim([]string{"a"})
+		won, err := a.commit(c, append([]any{a.sign()}, s.occupy(vacancies([]string{"a"})[0], session)...))
+		s.free(session, "a", first.Token)
+		a.settle([]string{"a"}, won.token, err == nil)
+		return won, err
+	})
+	if err != nil || won.token <= first.Token {
+		t.Fatalf("%+v, %v", won, err)
+	}
+	if h := s.holder("a"); h.Session != session || h.Token != won.token {
+		t.Errorf("won with token %d, it is held by %+v", won.token, h)
+	}
+	s.free(session, "a", won.token)
+	if h := s.holder("a"); h.Held {
+		t.Errorf("released, it is held by %+v", h)
 	}
 }

@@ -266,8 +266,8 @@ func (s *Store) Release(ctx context.Context, session string, leases []backend.Le
 	return s.at(err)
 }
 
-// release frees those leases that the session owns. It asks the servers about those of which it does not
-// know, about all if one has turned out to be otherwise, and goes one by one if that does not help either.
+// release frees those leases that the session owns. It asks the servers about those of which it is not
+// sure, about all if one has turned out to be otherwise, and goes one by one if that does not help either.
 func (o *session) release(ctx context.Context, leases []backend.Lease) (err error) {
 	for _, sure := range []bool{false, true} {
 		if leases, err = o.mine(ctx, leases, sure); err != nil || len(leases) == 0 {
@@ -290,7 +290,7 @@ func (o *session) mine(ctx context.Context, leases []backend.Lease, sure bool) (
 	owned := make([]uint64, len(leases))
 	err := parallel(len(leases), func(i int) (err error) {
 		token, open := o.owns(leases[i].Name)
-		if token != 0 && !sure {
+		if token != 0 && !open && !sure { // or else it may be another one by now
 			owned[i] = token
 			return nil
 		}

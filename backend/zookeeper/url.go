@@ -36,6 +36,10 @@ func parseURL(url string) (servers []string, options Options, err error) {
 		return nil, options, fmt.Errorf("%w: the URL has no server; write zookeeper://HOST:2181,HOST:2181/NAMESPACE", ErrURL)
 	}
 	options.TLS, err = parseParameters(query)
+	if err != nil && options.User == "" && strings.Contains(query, "@") {
+		// The ? may be the password's, and what follows be the rest of it.
+		return nil, options, fmt.Errorf("%w: what follows the ? of the URL is wrong; in the user and the password, a ? must be escaped as %%3F", ErrURL)
+	}
 	return strings.Split(hosts, ","), options, err
 }
 

@@ -77,6 +77,8 @@ func TestURLsThatAreWrong(t *testing.T) {
 		"zookeeper://:" + secret + "@h":             "belong together",
 		"zookeeper://u:" + secret + "%@h":           "two hexadecimal digits",
 		"zookeeper://" + strings.Repeat("u", 65) + ":" + secret + "@h": "it may have 64",
+		"zookeeper://u:1?" + secret + "@h/ns":                          "must be escaped",
+		"zookeeper://u:1?tls=" + secret + "@h/ns":                      "must be escaped",
 		"zookeeper://u%3A:" + secret + "@h":                            "contains a colon",
 	} {
 		s, err := Open(context.Background(), url)

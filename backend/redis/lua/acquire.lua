@@ -6,15 +6,23 @@ local lease = living(id)
 if not lease then return false end
 if #ARGV == 2 then return {} end
 
+-- Whoever asks for a name does not believe to have it. What it was granted before this server took over may be
+-- an old record, since when somebody else got the name. So it gets a new token, when it can be had.
+local wait
+local function current(token)
+  wait = wait or withheld(lease)
+  return token >= now + wait
+end
+
 local outcomes, vacant, last, lost, changed = {}, {}, {}, false, false
 for i, record in ipairs(redis.call('HMGET', NAMES, unpack(ARGV, 3))) do
   local token, owner = parse(record)
-  if owner == id then
+  if owner == id and current(token) then
     outcomes[i] = token
-    -- Missing only if somebody has deleted it by hand.
-    changed = redis.call('HSETNX', HELD, ARGV[i + 2], digits(token)) == 1 or changed
+    -- Written again in any case, for WAIT. Missing only if somebody has deleted it by hand.
+    changed = redis.call('HSET', HELD, ARGV[i + 2], digits(token)) == 1 or changed
   else
-    outcomes[i] = holder(token, owner)
+    outcomes[i] = owner ~= id and holder(token, owner)
     if outcomes[i] then
       lost = true
     else
@@ -24,7 +32,7 @@ for i, record in ipairs(redis.call('HMGET', NAMES, unpack(ARGV, 3))) do
   end
 end
 
-if #vacant > 0 and not (all and lost) and withheld(lease) <= 0 then
+if #vacant > 0 and not (all and lost) and (wait or withheld(lease)) <= 0 then
   local records, held = {}, {}
   for n, i in ipairs(vacant) do
     local name = ARGV[i + 2]

@@ -6,8 +6,7 @@ if not living(id) then return false end
 if redis.call('HGET', NAMES, name) ~= token .. ' ' .. id then return {} end
 local kept, was = string.match(redis.call('HGET', NOTES, name) or '0 ', '^(%d+) (.*)$')
 if not kept then error('the note of ' .. name .. ' has no version') end
-if tonumber(version) > tonumber(kept) then
-  redis.call('HSET', NOTES, name, version .. ' ' .. text)
-  kept, was = version, text
-end
+if tonumber(version) > tonumber(kept) then kept, was = version, text end
+-- Also what is kept already, by a call that was not confirmed: WAIT speaks of what its connection wrote.
+if version ~= '0' then redis.call('HSET', NOTES, name, kept .. ' ' .. was) end
 return {kept, was}

@@ -80,10 +80,12 @@ end
 --
 -- A server that was restarted, or took over from another, may lack what was written last: sessions,
 -- renewals, leases. Their owners believe in them for one lease at most. So one lease long it grants
--- nothing. Each server process has an id of its own, by which it notices.
+-- nothing. Each server process has an id of its own, and each time that it becomes the master a new one
+-- for replication: by both it notices.
 local function withheld(lease)
   local info = redis.call('INFO', 'server')
-  local run = field(info, 'run_id')
+  local replication = redis.call('INFO', 'replication')
+  local run = field(info, 'run_id') .. ' ' .. field(replication, 'master_replid')
   local before = redis.call('HMGET', META, 'run', 'until')
   if before[1] == run then return (before[2] or 0) - now end
   local wait = lease
@@ -91,10 +93,10 @@ local function withheld(lease)
     for _, entry in ipairs(redis.call('HVALS', ABOUT)) do
       wait = math.max(wait, tonumber(string.match(entry, '^%d+')) or 0)
     end
-  else
+  elseif field(replication, 'second_repl_offset') == '-1' then
     -- The namespace is new, or lost with everything. Whoever believes in something that this process
-    -- does not know has heard of it before the process began. The uptime is a difference of two times
-    -- that were rounded down, so it may be almost a second too much.
+    -- does not know has heard of it before the process began, which was never a replica. The uptime is a
+    -- difference of two times that were rounded down, so it may be almost a second too much.
     wait = wait - 1000000 * math.max(0, (tonumber(field(info, 'uptime_in_seconds')) or 0) - 1)
   end
   redis.call('HSET', META, 'run', run, 'until', digits(now + wait))
