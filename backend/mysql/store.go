@@ -33,7 +33,6 @@ type Store struct {
 	renewals *sql.DB // renews, so that nothing else of this process is in the way
 
 	closing sync.Once
-	closed  error // what Close returns
 }
 
 var (
@@ -98,13 +97,15 @@ func pool(c *connector, conns int) *sql.DB {
 func (s *Store) Backend() actor.Behavior { return backend.Serve(s) }
 
 // Close ends the use of the database; sessions that are still open stay so until they expire. Calls
-// that are under way end with [ErrClosed]. A second Close returns what the first one did.
+// that are under way end with [ErrClosed]. It may be called again, and returns nil: what is left of a connection that
+// has broken is closed too, although the driver cannot say goodbye to the server and calls that an error.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.end()
-		s.closed = errors.Join(s.renewals.Close(), s.calls.Close())
+		s.renewals.Close()
+		s.calls.Close()
 	})
-	return s.closed
+	return nil
 }
 
 // call bounds ctx by the life of the store.

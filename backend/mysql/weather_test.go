@@ -94,6 +94,23 @@ func TestStormOfBatches(t *testing.T) {
 	two.leavesNothing()
 }
 
+// What a network has cut cannot be told that it ends, and is closed all the same.
+func TestCloseAfterACut(t *testing.T) {
+	db := server.For(t)
+	url := newDatabase(t, db)
+	for range 10 {
+		p := network(t, db)
+		s, err := Open(drivertest.Within(t), through(url, db, p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Cut()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A store that is closed leaves no connection, whatever it was doing.
 func TestCloseLeavesNothing(t *testing.T) {
 	s, lock := beside(t)

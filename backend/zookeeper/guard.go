@@ -75,6 +75,7 @@ type guard struct {
 	session bool          // there was a handshake
 	conn    *conn         // the one in use, nil if there is none
 	young   *conn         // the one whose handshake is not over
+	last    *conn         // the one that was made last
 	reason  error         // why it has ended
 	changed chan struct{} // closed when conn changes
 	next    int           // in servers
@@ -115,6 +116,7 @@ func (g *guard) dial(_, address string, _ time.Duration) (net.Conn, error) {
 	if err := g.pause(); err != nil {
 		return nil, err
 	}
+	g.hangUp()
 	c := &conn{guard: g, until: time.Now().Add(g.patience)}
 	ctx, cancel := context.WithDeadline(g.life, c.until)
 	defer cancel()
@@ -129,8 +131,19 @@ func (g *guard) dial(_, address string, _ time.Duration) (net.Conn, error) {
 	if g.reason != nil {
 		return nil, errors.Join(g.reason, c.Conn.Close())
 	}
-	g.young = c
+	g.young, g.last = c, c
 	return c, nil
+}
+
+// hangUp closes the last connection. The library does so as well, and goes on, or says that it has ended,
+// a moment before.
+func (g *guard) hangUp() {
+	g.mu.Lock()
+	last := g.last
+	g.mu.Unlock()
+	if last != nil {
+		last.Conn.Close()
+	}
 }
 
 // pause waits when all servers were tried in vain.

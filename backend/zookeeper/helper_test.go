@@ -84,6 +84,20 @@ func (s *store) renew(session string) backend.Renewal {
 	return r
 }
 
+// renewSoon is for connections that are being cut: it takes the first renewal that is not lost with one.
+func (s *store) renewSoon(session string, known uint64, full bool) backend.Renewal {
+	s.tb.Helper()
+	for {
+		r, err := s.Renew(s.ctx, session, known, full)
+		if err == nil {
+			return r
+		}
+		if s.ctx.Err() != nil || !errors.Is(err, ErrConnection) {
+			s.tb.Fatal(err)
+		}
+	}
+}
+
 func (s *store) free(session, name string, token uint64) {
 	s.tb.Helper()
 	if err := s.Release(s.ctx, session, []backend.Lease{{Name: name, Token: token}}); err != nil {

@@ -108,6 +108,7 @@ func (l *link) close() {
 		l.end(ErrClosed)
 		for range l.events { // until its goroutines have ended
 		}
+		l.hangUp()
 		l.calls.Wait()
 	})
 	<-l.gone
