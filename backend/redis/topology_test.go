@@ -397,6 +397,8 @@ func TestTLS(t *testing.T) {
 	}
 	s = wrap(t, own)
 	s.watch("free").hears("free")
+
+	server.Kill() // with which Close has nobody to say goodbye to
 }
 
 // WAIT speaks of what its connection wrote. So a call that finds everything done already, by one that was not confirmed,
